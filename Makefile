@@ -1,0 +1,68 @@
+# Front door of the build; the work is done by scripts/deps.sh, CMake and pytest. `make help` lists the targets.
+# JOBS=n sets how many compilers run at once (default: the number of cores).
+JOBS ?= $(shell nproc)
+NINJA = ninja -j $(JOBS)
+PYTEST = .deps/venv/bin/python -m pytest
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := build
+.PHONY: build help deps dev-deps test-deps debug asan test unit e2e bench quickstart format format-check clean distclean
+
+build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
+	@$(NINJA) -C build
+
+help: ## this list
+	@echo "make [target]   (JOBS=n: compilers at once, PYTEST_ARGS='-k name': which end-to-end tests)"
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | awk -F'\t' '{printf "  %-13s %s\n", $$1, $$2}'
+
+deps: ## fetch what the build needs (scripts/deps.sh)
+	@scripts/deps.sh
+
+dev-deps: ## the same and clang, clang-format
+	@scripts/deps.sh dev
+
+test-deps: deps ## fetch what the end-to-end tests need: peers in Python, Spark (scripts/test-deps.sh)
+	@scripts/test-deps.sh
+
+build/build.ninja: deps
+	@test -f $@ || cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release
+
+build-debug/build.ninja: deps
+	@test -f $@ || cmake -S . -B build-debug -G Ninja -DCMAKE_BUILD_TYPE=Debug
+
+build-asan/build.ninja: deps
+	@test -f $@ || cmake -S . -B build-asan -G Ninja -DTL_SANITIZE=ON
+
+debug: build-debug/build.ninja ## unoptimised build in build-debug
+	@$(NINJA) -C build-debug
+
+asan: build-asan/build.ninja ## build with address and undefined-behaviour sanitizers in build-asan
+	@$(NINJA) -C build-asan
+
+test: unit e2e ## everything: unit tests under the sanitizers, then the end-to-end tests
+
+unit: build-asan/build.ninja ## unit tests, under the sanitizers
+	@$(NINJA) -C build-asan unit_tests
+	@ctest --test-dir build-asan --output-on-failure --no-tests=error -j $(JOBS)
+
+e2e: build test-deps ## end-to-end tests of the release build against the peers
+	@$(PYTEST) tests $(PYTEST_ARGS)
+
+bench: build ## build and list the benchmarks
+	@$(NINJA) -C build benches
+	@echo "benchmarks are in build/: $$(cd build && ls -d *_bench 2>/dev/null | tr '\n' ' ')"
+
+quickstart: build ## a lake in ./quickstart-lake with real data, and SQL over it
+	@scripts/quickstart.sh
+
+format: dev-deps ## format our C code in place
+	@git ls-files '*.c' '*.h' | xargs -r clang-format-14 -i
+
+format-check: dev-deps ## fail where the C code is not formatted
+	@git ls-files '*.c' '*.h' | xargs -r clang-format-14 --dry-run -Werror
+
+clean: ## remove what was built
+	@rm -rf build build-debug build-asan
+
+distclean: clean ## and what was fetched, and the quickstart's lake
+	@rm -rf .deps quickstart-lake
