@@ -1,0 +1,89 @@
+/*
+ * Objects: get, ranged get, put, put-if-absent, list, delete, below one root. Keys are relative paths with '/' between
+ * parts ("default/readings/metadata/v1.metadata.json"); no empty part, no "." or "..", no leading '/'.
+ * Back ends: local disk (local.h), memory (memory.h), and a faulty one that wraps another (faulty.h).
+ */
+#ifndef TL_STORE_STORE_H
+#define TL_STORE_STORE_H
+
+#include "base/buf.h"
+#include "base/env.h"
+
+typedef struct tl_store tl_store;
+typedef struct tl_object_writer tl_object_writer;
+
+typedef struct tl_object_info {
+    const char *key; /* valid during the call-back */
+    uint64_t size;
+    int64_t modified_us; /* by the store's clock */
+} tl_object_info;
+typedef tl_status (*tl_list_visit)(void *ctx, const tl_object_info *object, tl_error *err);
+
+/* How durable a put is. Local disk: SYNC = contents and directory entry are on the disk when the call returns. LATER =
+ * the caller will ask for it by tl_store_sync (many at once), or does not need it. */
+typedef enum tl_put_mode { TL_PUT_SYNC, TL_PUT_LATER } tl_put_mode;
+
+/* One function table per back end. `self` is the store. All functions may be called from several threads. */
+typedef struct tl_store_ops {
+    const char *scheme; /* "file", "memory" ... */
+    tl_status (*get)(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err);
+    tl_status (*size)(tl_store *self, const char *key, uint64_t *size, tl_error *err);
+    tl_status (*put)(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode, tl_error *err);
+    tl_status (*open_writer)(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err);
+    tl_status (*writer_write)(tl_object_writer *w, tl_bytes data, tl_error *err);
+    tl_status (*writer_finish)(tl_object_writer *w, tl_error *err); /* frees w, also on failure */
+    void (*writer_abort)(tl_object_writer *w);
+    tl_status (*list)(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err);
+    tl_status (*remove)(tl_store *self, const char *key, tl_error *err); /* missing = TL_OK */
+    tl_status (*sync)(tl_store *self, const char *const *keys, size_t n, tl_error *err);
+    void (*close)(tl_store *self);
+} tl_store_ops;
+
+struct tl_store {
+    const tl_store_ops *ops;
+    const tl_env *env;
+    char *root_uri; /* "file:///data/lake", "memory://lake": no trailing '/' */
+};
+
+/* Opens by location: a local path, "file:/p", "file:///p", "memory://name". create: make the directory when missing.
+ * TL_NOT_FOUND when it is not there and create is false; TL_UNSUPPORTED for other schemes. Caller closes. */
+tl_status tl_store_open(const char *location, bool create, const tl_env *env, tl_store **out, tl_error *err) TL_CHECKED;
+void tl_store_close(tl_store *s);
+
+/* Appends the object's bytes to `out`. TL_NOT_FOUND when there is none. Range: exactly `len` bytes from `offset`
+ * (TL_IO "cut short" when it has fewer). */
+tl_status tl_store_get(tl_store *s, const char *key, tl_buf *out, tl_error *err) TL_CHECKED;
+tl_status tl_store_get_range(tl_store *s, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) TL_CHECKED;
+tl_status tl_store_size(tl_store *s, const char *key, uint64_t *size, tl_error *err) TL_CHECKED;
+bool tl_store_exists(tl_store *s, const char *key);
+
+tl_status tl_store_put(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode, tl_error *err) TL_CHECKED;
+/* The commit: TL_OK = it is ours; TL_EXISTS = another's was there first; TL_UNKNOWN = cannot say (the reply was lost);
+ * others: definitely not written. A reader never sees a part of it. */
+tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode, tl_error *err) TL_CHECKED;
+
+/* A large object, piece by piece; visible only after finish. */
+tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) TL_CHECKED;
+tl_status tl_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) TL_CHECKED;
+tl_status tl_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) TL_CHECKED;
+void tl_writer_abort(tl_store *s, tl_object_writer *w);
+
+/* Objects whose key starts with `prefix` + '/', sorted by key. Not recursive: sub-folders come as keys ending in '/'. */
+tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) TL_CHECKED;
+tl_status tl_store_remove(tl_store *s, const char *key, tl_error *err) TL_CHECKED;
+
+/* Makes the named objects, put with TL_PUT_LATER, and their directory entries durable; overlaps the waiting. */
+tl_status tl_store_sync(tl_store *s, const char *const *keys, size_t n, tl_error *err) TL_CHECKED;
+
+/* ---- URIs in metadata ---- */
+/* The absolute URI of a key: root_uri + "/" + key. NULL when memory ends; caller frees. */
+char *tl_store_uri(const tl_store *s, const char *key);
+/* The key of a URI or plain path found in metadata: "file:///r/k", "file:/r/k", "/r/k" all become "k" when they lie
+ * below the root (double slashes folded, percent-encoding as found on disk, ".." refused). TL_INVALID when outside. */
+tl_status tl_store_key(const tl_store *s, const char *uri, char **out, tl_error *err) TL_CHECKED;
+
+/* The local path of a key ("/data/lake/k"), for engines that open files by themselves; NULL for other back ends or when
+ * memory ends. Caller frees. */
+char *tl_store_local_path(const tl_store *s, const char *key);
+
+#endif
