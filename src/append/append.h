@@ -1,0 +1,56 @@
+/*
+ * Append: aligned batches become staged files. sort -> split -> keep last -> encode (spec 11, DESIGN 4.3-4.7).
+ * Comes in: tl_batch values of one table. Goes out: Parquet files in the store and a tl_staged value for the commit.
+ */
+#ifndef TL_APPEND_APPEND_H
+#define TL_APPEND_APPEND_H
+
+#include "append/align.h"
+#include "base/pool.h"
+#include "table/last_values.h"
+#include "table/table.h"
+
+/* The times an append touched in one partition. */
+typedef struct tl_touched {
+    int32_t partition;           /* transform value */
+    int64_t min_us, max_us;
+    int64_t rows;
+} tl_touched;
+
+/* What an append leaves for the commit: a plain value; the files are in the store already, not yet part of the table. */
+typedef struct tl_staged {
+    tl_data_file *files;         /* path = absolute URI; partition, counts, statistics, split offsets, sort order set */
+    char **keys;                 /* their keys in the store */
+    int32_t n_files;
+    int64_t rows;                /* written, after keep-last */
+    int64_t rows_in;             /* before it */
+    int64_t bytes;
+    tl_touched *touched;         /* ascending partitions; none for a plain table */
+    int32_t n_touched;
+    tl_rows newest;              /* the newest row of each series of this append, sorted by series key; n_columns 0 = none */
+    tl_arena arena;
+} tl_staged;
+void tl_staged_free(tl_staged *s);
+/* Deletes the staged files from the store, best effort: only when the commit definitely did not happen. */
+void tl_staged_discard(tl_store *store, tl_staged *s);
+
+typedef struct tl_append_options {
+    tl_pool *pool;               /* NULL = the caller's thread alone */
+    int64_t memory_limit;        /* bytes; 0 = 1 GiB: beyond it sorted groups spill to local temporary files */
+    const char *spill_directory; /* NULL = TMPDIR, else /tmp */
+    bool compact_profile;        /* encodings = compact: BYTE_STREAM_SPLIT allowed */
+} tl_append_options;
+
+typedef struct tl_appender tl_appender;
+
+/* `table` is retained. */
+tl_status tl_appender_create(tl_table *table, const tl_append_options *options, tl_appender **out,
+                             tl_error *err) TL_CHECKED;
+/* Takes the batch (also on error). Times outside what the partition can hold: TL_INVALID with column, row and value. */
+tl_status tl_appender_add(tl_appender *a, tl_batch *batch, tl_error *err) TL_CHECKED;
+/* Sorts, writes and stages what was added; zero rows = zero files. Files are put with TL_PUT_LATER. On failure the
+ * files written so far are deleted. */
+tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) TL_CHECKED;
+void tl_appender_free(tl_appender *a); /* also after a failure: leaves no temporary file */
+
+#endif
