@@ -3,6 +3,35 @@
  *
  * Readings (series, time, values) go in as Arrow streams, are sorted into Parquet files and committed to Apache
  * Iceberg tables on a disk; they come out as Arrow streams in which each (series, time) stands once, the latest write.
+ *
+ * Read from top to bottom it is a manual:
+ *
+ *   1. Errors                what a call came to
+ *   2. Arrow                 how rows are handed over
+ *   3. Lakes                 open a folder of tables
+ *   4. Tables                create, list, describe, change, drop
+ *   5. Appending             rows in
+ *   6. Reading               rows out
+ *
+ * A first program (examples/first.c is this one, whole):
+ *
+ *     tl_lake *lake;
+ *     tl_error err;
+ *     if (tl_lake_open("./lake", NULL, &lake, &err) != TL_OK) { puts(err.message); return 1; }
+ *     tl_create(lake, "readings", &schema, &(tl_table_spec){.time_column = "time", .series_key = "machine"}, &err);
+ *     tl_append(lake, "readings", &stream, NULL, NULL, &err);
+ *     tl_scan(lake, "readings", NULL, &rows, &err);
+ *     tl_lake_close(lake);
+ *
+ * Rules that hold for every call:
+ *   - It returns a tl_status; TL_OK is 0. The text of a failure is in the tl_error that the caller owns (NULL is fine).
+ *   - Option structs may be NULL (all defaults) and are zero-initialised: a field that is zero has its default. New
+ *     fields come at the end; `{0}` or designated initialisers keep old programs right after a re-compile.
+ *   - A lake may be used by several threads at once. An Arrow stream belongs to one thread at a time.
+ *   - Arrow inputs are taken over and released, in success and failure, where the comment says "taken". Outputs are
+ *     released by the caller, who may do so after the lake is closed unless the comment says otherwise.
+ *   - Names of tables are "table" (in namespace "default") or "namespace.table".
+ *   - Times are UTC.
  */
 #ifndef TIMELAKE_H
 #define TIMELAKE_H
@@ -14,7 +43,7 @@
 extern "C" {
 #endif
 
-/* ---- Errors ------------------------------------------------------------------------------------------------- */
+/* ---- 1. Errors ------------------------------------------------------------------------------------------------- */
 
 /* What a call came to. The numbers are fixed; new ones may be added in the gaps. */
 typedef enum tl_status {
@@ -41,7 +70,7 @@ typedef struct tl_error {
 /* A short name such as "not found". Never NULL, static. */
 const char *tl_status_name(tl_status status);
 
-/* ---- The Arrow C data and stream interfaces (arrow.apache.org, stable ABI) ----------------------------------- */
+/* ---- 2. Arrow: the C data and stream interfaces (a stable ABI) ----------------------------------- */
 
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
@@ -89,6 +118,111 @@ struct ArrowArrayStream {
 };
 
 #endif /* ARROW_C_STREAM_INTERFACE */
+
+/* ---- 3. Lakes ------------------------------------------------------------------------------------------------ */
+
+/* The version of this library, "0.1.0". Static. */
+const char *tl_version(void);
+
+/* A folder of tables, with what is known of them in memory. */
+typedef struct tl_lake tl_lake;
+
+typedef struct tl_lake_options {
+    int must_exist;       /* 1: TL_NOT_FOUND when there is no such folder; 0: it is made */
+    unsigned threads;     /* for encoding and reading; 0 = one per core */
+} tl_lake_options;
+
+/* Opens a lake: a local path, "file:///path" or "memory://name" (gone when closed). Caller closes. */
+tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_lake **out, tl_error *err);
+
+/* Closes it. Streams that were handed out stay readable: they keep what they need. */
+void tl_lake_close(tl_lake *lake);
+
+/* ---- 4. Tables ----------------------------------------------------------------------------------------------- */
+
+/* The contract of a new table. */
+typedef struct tl_table_spec {
+    const char *time_column;   /* a timestamp (or text) column; NULL makes a plain table: no sorting, no dedup */
+    const char *series_key;    /* comma-separated columns that name a series: "site,machine"; NULL = none */
+    const char *chunk;         /* one partition per "hour", "day" (default) or "month" */
+    const char *retention;     /* "730d": older partitions may be dropped; NULL = keep for ever */
+    int no_dedup;              /* 1: every row is kept, also with equal (series, time) */
+    int no_ingest_time;        /* 1: no `_ingest_ts` column: the last commit wins */
+    const char *const *properties; /* "name=value" texts (settings or table properties), ended by NULL; NULL = none */
+} tl_table_spec;
+
+/* Creates a table from an Arrow schema (a struct; read, not taken). `spec` NULL = a plain table.
+ * TL_EXISTS when it is there; TL_INVALID names the column or setting that does not do. */
+tl_status tl_create(tl_lake *lake, const char *table, const struct ArrowSchema *schema, const tl_table_spec *spec,
+                    tl_error *err);
+
+/* The table's Arrow schema; caller releases. */
+tl_status tl_schema_of(tl_lake *lake, const char *table, struct ArrowSchema *out, tl_error *err);
+
+/* The names of all tables, "namespace.table", sorted, `*n` of them; give back with tl_names_free. */
+tl_status tl_tables(tl_lake *lake, char ***names, size_t *n, tl_error *err);
+void tl_names_free(char **names, size_t n);
+
+/* What there is to know about a table, as one JSON object (keys: docs/format.md); give back with tl_text_free. */
+tl_status tl_info(tl_lake *lake, const char *table, char **json, tl_error *err);
+void tl_text_free(char *text);
+
+/* Changes settings: "name=value" sets, "name" alone removes. `*version` (may be NULL) = the table's version after. */
+tl_status tl_alter(tl_lake *lake, const char *table, const char *const *changes, size_t n, int64_t *version,
+                   tl_error *err);
+
+/* Makes an older snapshot current again. Its id is in tl_info. TL_NOT_FOUND when it has expired. */
+tl_status tl_rollback(tl_lake *lake, const char *table, int64_t snapshot_id, int64_t *version, tl_error *err);
+
+/* Removes a table and all its files. There is no way back. */
+tl_status tl_drop(tl_lake *lake, const char *table, tl_error *err);
+
+/* Rewrites the list of tables that stores without listing need; `*n` (may be NULL) = how many there are. */
+tl_status tl_index(tl_lake *lake, size_t *n, tl_error *err);
+
+/* ---- 5. Appending -------------------------------------------------------------------------------------------- */
+
+typedef struct tl_append_params {
+    const char *batch_id;      /* makes a retry safe: rows of an id that was committed before are not added again */
+    int64_t memory_limit;      /* bytes; 0 = the table's setting (1 GiB): beyond it the append sorts on the disk */
+    int no_maintain;           /* 1: no inline maintenance after this append */
+} tl_append_params;
+
+typedef struct tl_append_result {
+    int64_t rows;              /* committed: without older copies inside this append; 0 for a duplicate */
+    int64_t rows_read;         /* taken from the stream */
+    int64_t files, bytes;
+    int64_t version;           /* of the table, after */
+    int64_t snapshot_id;       /* -1 when nothing was committed (no rows, or a duplicate) */
+    int64_t commit_us, total_us;
+    int32_t attempts;
+    int32_t duplicate;         /* 1: the batch id had been committed before */
+} tl_append_result;
+
+/* Appends all rows of a stream in one commit. The stream is taken. Columns are matched by name; a value is converted
+ * only where nothing of it is lost, else the whole append fails with column, row, value and type, and nothing changes.
+ * TL_OK: committed and on the disk. TL_UNKNOWN: repeat with the same batch id. Anything else: not committed.
+ * `params` and `result` may be NULL. */
+tl_status tl_append(tl_lake *lake, const char *table, struct ArrowArrayStream *rows, const tl_append_params *params,
+                    tl_append_result *result, tl_error *err);
+
+/* ---- 6. Reading ---------------------------------------------------------------------------------------------- */
+
+typedef struct tl_scan_params {
+    const char *const *columns; /* names, ended by NULL, in this order; NULL = all */
+    int64_t from_us, to_us;     /* time column in [from_us, to_us), microseconds since 1970; both 0 = all times */
+    const char *const *series;  /* "column=value" texts ended by NULL: rows whose key columns print so; NULL = all */
+    int64_t snapshot_id;        /* an older snapshot; 0 = the newest */
+    int keep_copies;            /* 1: older copies of a (series, time) are not left out */
+} tl_scan_params;
+
+/* Reads a table as a stream of batches; each (series, time) stands once, with its latest write. The stream keeps its
+ * snapshot while commits go on. Caller releases it. No order among batches is promised. */
+tl_status tl_scan(tl_lake *lake, const char *table, const tl_scan_params *params, struct ArrowArrayStream *out,
+                  tl_error *err);
+
+/* The newest row of every series, ordered by series key. Caller releases. */
+tl_status tl_latest(tl_lake *lake, const char *table, struct ArrowArrayStream *out, tl_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,66 @@
+/*
+ * Reading: plan (prune, overlap) -> older copies -> scan; latest (DESIGN 6).
+ * Comes in: a table version and what is wanted of it. Goes out: the files to read, each with the rows that are not to
+ * be seen, or the rows themselves as an Arrow stream.
+ */
+#ifndef TL_READ_READ_H
+#define TL_READ_READ_H
+
+#include "base/pool.h"
+#include "table/last_values.h"
+#include "table/table.h"
+
+/* Key columns that must equal a value, given as its Iceberg single-value bytes (data NULL = must be null). */
+typedef struct tl_key_filter {
+    int32_t column;              /* index in the table's schema */
+    tl_bytes value;
+} tl_key_filter;
+
+typedef struct tl_plan_options {
+    const tl_snapshot *snapshot; /* NULL = current */
+    bool keep_copies;            /* no dedup */
+    bool has_time;               /* time in [from_us, to_us) */
+    int64_t from_us, to_us;
+    const tl_key_filter *keys;
+    int32_t n_keys;
+    tl_pool *pool;               /* NULL = the caller's thread */
+} tl_plan_options;
+
+/* One data file of a scan. */
+typedef struct tl_plan_file {
+    tl_live_file *file;          /* in the plan's `files` */
+    uint8_t *hidden;             /* bitmap over the file's rows (position in file): 1 = not to be seen: an older copy
+                                    or deleted by a delete file; NULL = all are live */
+    int64_t n_hidden;
+} tl_plan_file;
+
+/* Immutable once made; counted by reference. */
+typedef struct tl_plan {
+    tl_table *table;             /* retained */
+    tl_live_files files;
+    tl_plan_file *scan;          /* files that can hold wanted rows, newest partitions first */
+    int64_t n_scan;
+    int64_t rows;                /* of `scan`, hidden ones included */
+    int64_t hidden_rows;
+    tl_arena arena;
+    _Atomic int references;
+} tl_plan;
+
+/* Finds the files and their hidden rows. Older copies: the greatest (insertion time, data sequence number, position) of
+ * a (series, time) is kept (spec 12; ties by file path as the last resort). Files that cannot share keys (bounds, with
+ * nulls and NaN in mind) are not read. Delete files: position deletes and deletion vectors are honoured, equality
+ * deletes refused (TL_UNSUPPORTED). A file that cannot be read is an error naming it. */
+tl_status tl_plan_create(tl_table *table, const tl_plan_options *options, tl_plan **out, tl_error *err) TL_CHECKED;
+tl_plan *tl_plan_retain(tl_plan *p);
+void tl_plan_release(tl_plan *p);
+
+/* The rows of a plan as record batches: `columns` are indices into the table's schema, in this order (NULL = all).
+ * Columns are matched by field id, missing ones are null. Key and time filters of `options` are applied to the rows.
+ * The stream retains the plan. */
+tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int32_t *columns, int32_t n_columns,
+                       struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
+
+/* The newest row of each series: from the last-value index when the snapshot has a sound one, else by a scan. */
+tl_status tl_latest_rows(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) TL_CHECKED;
+
+#endif
