@@ -29,7 +29,7 @@ apt_need() {
     say "apt: installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq </dev/null >&2 || say "apt-get update failed; trying with the package lists at hand"
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null >"$DEPS/apt.log" 2>&1 || {
+    apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold "${missing[@]}" </dev/null >"$DEPS/apt.log" 2>&1 || {
         tail -n 20 "$DEPS/apt.log" >&2
         die "apt-get could not install: ${missing[*]}"
     }
