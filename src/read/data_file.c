@@ -1,0 +1,96 @@
+/* Opening a data file: source, footer, and which column is which field. */
+#include <string.h>
+
+#include "read/read_internal.h"
+
+static tl_status read_at(void *ctx, uint64_t offset, size_t len, void *out, tl_error *err) {
+    return tl_object_reader_read(ctx, offset, len, out, err);
+}
+
+tl_status tl_open_file_failed(const tl_open_file *f, tl_status status, tl_error *err) {
+    tl_error_prefix(err, "data file %s: ", f->live->file.path);
+    return status;
+}
+
+/* The first schema element of each top-level column, and whether there are field ids. */
+static tl_status find_tops(tl_open_file *f, tl_error *err) {
+    const tl_pq_file_meta *m = f->meta;
+    f->n_tops = m->schema[0].n_children;
+    f->tops = tl_alloc_array((size_t)f->n_tops, sizeof *f->tops);
+    if (!f->tops) {
+        return tl_fail_memory(err, (size_t)f->n_tops * sizeof *f->tops);
+    }
+    int32_t e = 1;
+    for (int32_t t = 0; t < f->n_tops; t++) {
+        f->tops[t] = e;
+        f->has_ids = f->has_ids || m->schema[e].field_id >= 0;
+        for (int64_t open = 1; open > 0; e++) {
+            if (e >= m->n_schema) {
+                return tl_fail(err, TL_CORRUPT, "the schema tree does not add up");
+            }
+            open += (int64_t)m->schema[e].n_children - 1;
+        }
+    }
+    return TL_OK;
+}
+
+static tl_status open_parquet(tl_open_file *f, uint64_t size, tl_error *err) {
+    if (size != (uint64_t)f->live->file.file_size) {
+        return tl_fail(err, TL_CORRUPT, "it has %llu bytes, the table's metadata say %lld: cut short or changed",
+                       (unsigned long long)size, (long long)f->live->file.file_size);
+    }
+    tl_pq_source source = {read_at, f->object, size, NULL};
+    TL_TRY(tl_pq_reader_open(source, &(tl_pq_read_options){.tail = 16384}, &f->parquet, err));
+    f->meta = tl_pq_reader_meta(f->parquet);
+    f->leaves = tl_pq_reader_leaves(f->parquet, &f->n_leaves);
+    if (f->meta->n_rows != f->live->file.record_count) {
+        return tl_fail(err, TL_CORRUPT, "it has %lld rows, the table's metadata say %lld", (long long)f->meta->n_rows,
+                       (long long)f->live->file.record_count);
+    }
+    return find_tops(f, err);
+}
+
+tl_status tl_open_file_open(tl_table *table, const tl_live_file *live, tl_open_file *out, tl_error *err) {
+    *out = (tl_open_file){.live = live};
+    if (strcmp(live->file.format, "PARQUET") != 0 && strcmp(live->file.format, "parquet") != 0) {
+        return tl_open_file_failed(
+            out, tl_fail(err, TL_UNSUPPORTED, "its format is %s, only Parquet is read", live->file.format), err);
+    }
+    uint64_t size = 0;
+    tl_status status = tl_object_reader_open(table->store, live->key, &out->object, &size, err);
+    if (status == TL_OK) {
+        status = open_parquet(out, size, err);
+    }
+    if (status != TL_OK) {
+        (void)tl_open_file_failed(out, status, err);
+        tl_open_file_close(out);
+    }
+    return status;
+}
+
+void tl_open_file_close(tl_open_file *f) {
+    tl_pq_reader_free(f->parquet);
+    tl_object_reader_close(f->object);
+    tl_free(f->tops);
+    *f = (tl_open_file){0};
+}
+
+int32_t tl_open_file_top(const tl_open_file *f, const tl_field *field) {
+    for (int32_t t = 0; t < f->n_tops; t++) {
+        const tl_pq_schema_element *e = &f->meta->schema[f->tops[t]];
+        if (f->has_ids ? e->field_id == field->id : strcmp(e->name, field->name) == 0) {
+            return t;
+        }
+    }
+    return -1;
+}
+
+int32_t tl_open_file_leaf(const tl_open_file *f, const tl_field *field) {
+    int32_t top = tl_open_file_top(f, field);
+    for (int32_t i = 0; top >= 0 && i < f->n_leaves; i++) {
+        if (f->leaves[i].top == top) {
+            return f->leaves[i].element == f->tops[top] && f->leaves[i].max_rep == 0 ? i : -1;
+        }
+    }
+    return -1;
+}

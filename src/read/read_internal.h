@@ -1,0 +1,109 @@
+/* What the files of the read room share: an opened data file, its key columns as spans, pruning by bounds. */
+#ifndef TL_READ_READ_INTERNAL_H
+#define TL_READ_READ_INTERNAL_H
+
+#include "parquet/reader.h"
+#include "read/read.h"
+#include "store/reader.h"
+
+/* ---- an opened data file (data_file.c) ---- */
+
+typedef struct tl_open_file {
+    const tl_live_file *live;
+    tl_object_reader *object;
+    tl_pq_reader *parquet;
+    const tl_pq_file_meta *meta;
+    const tl_pq_leaf *leaves;
+    int32_t n_leaves;
+    int32_t *tops;        /* schema element of each top-level column */
+    int32_t n_tops;
+    bool has_ids;         /* fields carry ids; else columns are found by name */
+} tl_open_file;
+
+/* Checks that the file is whole (size and rows as the manifest says). Errors name it. */
+tl_status tl_open_file_open(tl_table *table, const tl_live_file *live, tl_open_file *out, tl_error *err) TL_CHECKED;
+void tl_open_file_close(tl_open_file *f);
+/* The top-level column of a field; -1 = the file has none. */
+int32_t tl_open_file_top(const tl_open_file *f, const tl_field *field);
+/* Its leaf when it is a flat primitive column; -1 otherwise. */
+int32_t tl_open_file_leaf(const tl_open_file *f, const tl_field *field);
+/* Puts the file's name before the message. */
+tl_status tl_open_file_failed(const tl_open_file *f, tl_status status, tl_error *err);
+
+/* ---- key columns (keys.c) ---- */
+
+/* Rows of one series that stand together in one row group of one file. */
+typedef struct tl_span {
+    int32_t series;          /* number in the tl_series_set */
+    int32_t file;            /* caller's number of the file */
+    int64_t row;             /* of its first row in the file */
+    int64_t n;
+    const int64_t *times;    /* n, in file order; NULL for a plain key without time */
+    const int64_t *ingests;  /* n; NULL = all `ingest` */
+    int64_t ingest;          /* INT64_MIN = null or no such column */
+    const int32_t *order;    /* NULL = times are strictly ascending; else positions in time order */
+    int64_t min, max;        /* of times */
+} tl_span;
+
+typedef struct tl_spans {
+    tl_span *items;
+    int64_t n, cap;
+    tl_arena arena;          /* times, ingests, order */
+} tl_spans;
+void tl_spans_free(tl_spans *s);
+
+/* Numbers for series keys: canonical bytes of all key columns (nulls equal, NaN equal). */
+typedef struct tl_series_set {
+    uint64_t *hashes;        /* open addressing; entries in `slots` */
+    int32_t *slots;
+    size_t cap;
+    tl_bytes *keys;          /* canonical bytes by number */
+    int32_t n, cap_keys;
+    tl_arena arena;
+} tl_series_set;
+void tl_series_set_free(tl_series_set *s);
+tl_status tl_series_number(tl_series_set *s, tl_bytes key, int32_t *out, tl_error *err) TL_CHECKED;
+
+/* Canonical bytes of one key value: a length-marked piece, so that pieces of several columns can be joined.
+ * `plain` = Parquet PLAIN bytes of the leaf, data NULL = null. */
+tl_status tl_key_piece(const tl_type *type, const tl_pq_schema_element *element, tl_bytes plain, tl_buf *out,
+                       tl_error *err) TL_CHECKED;
+/* The same from Iceberg's single-value bytes (filters). */
+tl_status tl_key_piece_of_value(const tl_type *type, tl_bytes value, tl_buf *out, tl_error *err) TL_CHECKED;
+
+/* Reads the key columns of a file as spans, numbering series in `set`. `only` (may be NULL): for each key column the
+ * piece it must equal (data NULL = any); rows of other series give no span. */
+tl_status tl_keys_read(tl_table *table, const tl_schema *schema, tl_open_file *f, int32_t file, const tl_bytes *only,
+                       tl_series_set *set, tl_spans *out, tl_error *err) TL_CHECKED;
+
+/* ---- pruning (prune.c) ---- */
+
+/* Can the file hold rows that pass the filters? */
+tl_status tl_file_may_match(const tl_table *table, const tl_schema *schema, const tl_live_file *f,
+                            const tl_plan_options *options, bool *out, tl_error *err) TL_CHECKED;
+/* Can two files hold the same (series, time)? */
+tl_status tl_files_may_share(const tl_schema *schema, const tl_contract *contract, const tl_live_file *a,
+                             const tl_live_file *b, bool *out, tl_error *err) TL_CHECKED;
+/* Time bounds of a file in microseconds; false when they are not known. */
+bool tl_file_time_bounds(const tl_schema *schema, const tl_contract *contract, const tl_live_file *f, int64_t *min,
+                         int64_t *max);
+
+/* ---- hidden rows ---- */
+
+/* Marks row `row` of plan file `f` as hidden (making its bitmap first). */
+tl_status tl_plan_hide(tl_plan_file *f, int64_t row, tl_error *err) TL_CHECKED;
+
+/* Rows deleted by delete files (deletes.c). */
+tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) TL_CHECKED;
+/* Older copies among plan->scan (older.c). */
+tl_status tl_plan_hide_older(tl_plan *plan, const tl_schema *schema, const tl_plan_options *options,
+                             tl_error *err) TL_CHECKED;
+
+/* The schema a plan reads with: that of its snapshot, else the current one. */
+const tl_schema *tl_plan_schema(const tl_table *table, const tl_snapshot *snapshot);
+
+/* Pieces of the key filters in series-key order, in `arena`: what tl_keys_read takes as `only`; NULL = no filter. */
+tl_status tl_plan_only(const tl_table *table, const tl_schema *schema, const tl_plan_options *options, tl_arena *arena,
+                       tl_bytes **out, tl_error *err) TL_CHECKED;
+
+#endif
