@@ -17,7 +17,9 @@ enum { TL_ERA_DAYS = 146097, TL_ERA_SHIFT = 719468 /* days from 0000-03-01 to 19
 #define TL_US_PER_SECOND INT64_C(1000000)
 #define TL_US_PER_DAY INT64_C(86400000000)
 
-static inline bool tl_civil_is_leap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
+static inline bool tl_civil_is_leap(int64_t year) {
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
 
 static inline int32_t tl_civil_month_days(int64_t year, int32_t month) {
     if (month == 2) {
@@ -28,7 +30,8 @@ static inline int32_t tl_civil_month_days(int64_t year, int32_t month) {
 
 static inline tl_civil tl_civil_from_days(int64_t days) {
     int64_t era = tl_floor_div(days, TL_ERA_DAYS);
-    int64_t rest = days - era * TL_ERA_DAYS + TL_ERA_SHIFT;
+    int64_t in_era = days % TL_ERA_DAYS; /* not by era * TL_ERA_DAYS, which may wrap */
+    int64_t rest = (in_era < 0 ? in_era + TL_ERA_DAYS : in_era) + TL_ERA_SHIFT;
     era += rest / TL_ERA_DAYS;
     int64_t doe = rest % TL_ERA_DAYS;
     int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
