@@ -34,6 +34,18 @@ tl_status tl_last_values_write(const tl_schema *schema, const tl_contract *contr
 /* Copies the rows into an Arrow struct array of the table's Arrow schema (iceberg/parquet_schema.h). */
 tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct ArrowArray *out, tl_error *err) TL_CHECKED;
 
+/* A struct array of the table's canonical Arrow types as rows, without copying. `array` is taken in any case. */
+tl_status tl_rows_from_arrow(const tl_schema *schema, const struct ArrowSchema *arrow, struct ArrowArray *array,
+                             tl_rows *out, tl_error *err) TL_CHECKED;
+
+/* Sorts rows by series key, in place. */
+tl_status tl_last_values_sort(const tl_schema *schema, const tl_contract *contract, tl_rows *rows,
+                              tl_error *err) TL_CHECKED;
+
+/* Reads the index of a snapshot: found through its summary, checked to be sound and to belong to that snapshot's rows.
+ * TL_NOT_FOUND when there is none that can be trusted; then the caller scans. */
+tl_status tl_last_values_load(tl_table *table, const tl_snapshot *snapshot, tl_rows *out, tl_error *err) TL_CHECKED;
+
 /* Order of two rows' values in one column: nulls first, NaN last and equal, -0.0 < 0.0, bytes unsigned, decimals by
  * value (spec e). Primitive types only. */
 int tl_column_compare(const tl_type *type, const tl_column *a, int64_t row_a, const tl_column *b, int64_t row_b);
