@@ -22,6 +22,7 @@ typedef struct tl_snapshot {
     int32_t schema_id;       /* -1 = not given */
     tl_property *summary;    /* "operation" among them */
     int32_t n_summary;
+    const char *extra_json;  /* other JSON keys (first-row-id ...), an object; NULL = none */
 } tl_snapshot;
 
 typedef struct tl_log_entry {
@@ -34,6 +35,7 @@ typedef struct tl_ref {
     const char *name;      /* "main" ... */
     const char *type;      /* "branch", "tag" */
     int64_t snapshot_id;
+    const char *extra_json; /* other JSON keys (retention of the ref), an object; NULL = none */
 } tl_ref;
 
 typedef struct tl_metadata {
@@ -68,13 +70,17 @@ typedef struct tl_metadata {
     tl_arena arena;          /* owns everything here */
 } tl_metadata;
 
+/* Metadata longer than that, plain or after gunzip, is refused (TL_UNSUPPORTED): a table with 100 snapshots has 82 KB. */
+#define TL_METADATA_MAX_BYTES ((size_t)128 << 20)
+
 /* Parses v1, v2 and v3 metadata (v1's schema and partition-spec forms are turned into the v2 form). `json` may be
  * gzip'd (Iceberg's `.gz.metadata.json`). Errors: TL_CORRUPT naming the key; TL_UNSUPPORTED for format versions above 3
  * and for v3 column types that are not read here (naming column and type). */
 tl_status tl_metadata_parse(tl_bytes json, tl_metadata *out, tl_error *err) TL_CHECKED;
 void tl_metadata_free(tl_metadata *m);
 
-/* Writes one line of JSON in the key order and shapes of spec a.3. */
+/* Writes one line of JSON in the key order and shapes of spec a.3; v1 metadata gets v1's own keys as well.
+ * Errors: TL_INVALID for text that is not UTF-8. */
 tl_status tl_metadata_write(const tl_metadata *m, tl_buf *out, tl_error *err) TL_CHECKED;
 
 /* A deep copy with an arena of its own: the base of the next version. */
@@ -90,10 +96,14 @@ const tl_snapshot *tl_metadata_current(const tl_metadata *m);         /* NULL = 
 const char *tl_metadata_property(const tl_metadata *m, const char *key);   /* NULL = not set */
 const char *tl_snapshot_summary(const tl_snapshot *s, const char *key);    /* NULL = not there */
 
-/* Changes on a copy; text is copied into its arena. */
+/* Changes on a copy; text is copied into its arena. After an error the copy is as it was. */
 tl_status tl_metadata_set_property(tl_metadata *m, const char *key, const char *value, tl_error *err) TL_CHECKED; /* value NULL removes */
 tl_status tl_metadata_add_snapshot(tl_metadata *m, const tl_snapshot *s, tl_error *err) TL_CHECKED; /* becomes current: refs.main, snapshot-log, last-sequence-number, last-updated-ms */
 tl_status tl_metadata_set_current(tl_metadata *m, int64_t snapshot_id, int64_t now_ms, tl_error *err) TL_CHECKED; /* rollback */
+/* Forgets snapshots (expiry). Refused (TL_INVALID) for one that a branch or tag names. Refs to it go, the snapshot log is cut after
+ * its last entry of a removed snapshot, statistics files of removed snapshots leave extra_json. Unknown ids are ignored. */
+tl_status tl_metadata_remove_snapshots(tl_metadata *m, const int64_t *ids, int32_t n, tl_error *err) TL_CHECKED;
+/* An entry of the metadata log for the version that this one replaces; only the newest `keep` entries stay. */
 tl_status tl_metadata_log_previous(tl_metadata *m, const char *file, int64_t timestamp_ms, int32_t keep, tl_error *err) TL_CHECKED;
 
 #endif

@@ -1,0 +1,18 @@
+/*
+ * JSON text out. Comes in: C strings. Goes out: escaped JSON in a buffer. (Reading is yyjson's work; see
+ * json_internal.h.)
+ */
+#ifndef TL_ICEBERG_JSON_H
+#define TL_ICEBERG_JSON_H
+
+#include "base/buf.h"
+
+bool tl_utf8_valid(tl_bytes text); /* no overlong forms, no surrogates, at most U+10FFFF */
+
+/* A quoted and escaped string. TL_INVALID when it is not UTF-8. */
+tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) TL_CHECKED;
+
+/* The members of `object_json` ("{...}" as kept in extra_json; NULL = none), each with a comma in front. */
+tl_status tl_json_put_extra(tl_buf *out, const char *object_json, tl_error *err) TL_CHECKED;
+
+#endif
