@@ -17,6 +17,9 @@ debian_packages() {
     local want=(build-essential cmake ninja-build pkg-config libzstd-dev liblz4-dev libsnappy-dev libbrotli-dev zlib1g-dev
         libcmocka-dev python3 python3-venv)
     command -v go >/dev/null || want+=(golang-go ca-certificates)
+    # pip prepares nanoarrow's metadata before it hands over the source package, and that step looks for Python.h
+    python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null ||
+        want+=(python3-dev)
     [ "${1:-}" = dev ] && want+=(clang-14 libclang-rt-14-dev clang-format-14)
     apt_need "${want[@]}"
 }
