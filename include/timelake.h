@@ -206,6 +206,11 @@ typedef struct tl_append_result {
 tl_status tl_append(tl_lake *lake, const char *table, struct ArrowArrayStream *rows, const tl_append_params *params,
                     tl_append_result *result, tl_error *err);
 
+/* A stream over record batches in memory: `n` struct arrays of one schema. The schema is copied, the arrays are taken
+ * (also on failure). For programs that build their batches themselves. */
+tl_status tl_stream_of(const struct ArrowSchema *schema, struct ArrowArray *arrays, size_t n,
+                       struct ArrowArrayStream *out, tl_error *err);
+
 /* ---- 6. Reading ---------------------------------------------------------------------------------------------- */
 
 typedef struct tl_scan_params {
