@@ -37,6 +37,10 @@ typedef struct tl_pq_column_options {
     bool page_crc;
 } tl_pq_column_options;
 
+/* The options that follow from the schema (type, levels, orders; no bounds where the order is not known: INT96, interval,
+ * float16, INT32/64 with foreign annotations); encoding PLAIN, codec zstd at its default level, the rest 0. */
+tl_pq_column_options tl_pq_column_options_of(const tl_pq_schema_element *element, const tl_pq_leaf *leaf);
+
 /* A piece of a column: n_levels entries, of which n_values are present (def == max_def). With max_def 0, or `def`
  * NULL, all are present. `rep` NULL when max_rep is 0; then every entry is a row. Values are dense (nulls left out):
  *   BOOLEAN: uint8_t 0/1; INT32, INT64, FLOAT, DOUBLE: native arrays; FIXED, INT96: n_values * type_length bytes;
@@ -50,17 +54,21 @@ typedef struct tl_pq_values {
 
 typedef struct tl_pq_column_writer tl_pq_column_writer;
 
-/* Creates (or re-uses: `reset` keeps buffers, hash tables and codec contexts for the next row group). */
+/* Creates (or re-uses: `reset` keeps buffers, hash tables and codec contexts for the next chunk, which may be of another
+ * column and type, so that one writer a thread is enough). */
 tl_status tl_pq_column_writer_create(const tl_pq_column_options *options, tl_pq_column_writer **out,
                                      tl_error *err) TL_CHECKED;
 tl_status tl_pq_column_writer_reset(tl_pq_column_writer *w, const tl_pq_column_options *options,
                                     tl_error *err) TL_CHECKED;
 void tl_pq_column_writer_free(tl_pq_column_writer *w);
 
+/* Pieces may end inside a row of a nested column; the first must begin with one. Errors: TL_INVALID for a value over
+ * 2^31-1 bytes, TL_UNSUPPORTED for a row that no page can hold; after an error the writer needs a reset. */
 tl_status tl_pq_column_writer_add(tl_pq_column_writer *w, const tl_pq_values *values, tl_error *err) TL_CHECKED;
 
-/* One value (or null: `value` NULL) repeated for `count` rows of a flat column: sorted series columns and constant
- * columns are written from their runs. `value` points to the native value, or to a tl_bytes for BYTE_ARRAY. */
+/* One value (or null: `value` NULL, definition level max_def - 1) repeated for `count` rows of a flat column: sorted
+ * series columns and constant columns are written from their runs. `value` points to the native value, or to a tl_bytes
+ * for BYTE_ARRAY. */
 tl_status tl_pq_column_writer_add_run(tl_pq_column_writer *w, const void *value, int64_t count,
                                       tl_error *err) TL_CHECKED;
 
@@ -100,7 +108,7 @@ typedef struct tl_pq_file_options {
     int32_t n_sorting;
     const tl_pq_key_value *metadata; /* copied */
     int32_t n_metadata;
-    const char *created_by; /* NULL = "timelake <version>" */
+    const char *created_by; /* NULL = "timelake version <version>", the form that parquet-java can parse */
     bool no_page_index;
 } tl_pq_file_options;
 
@@ -111,7 +119,8 @@ tl_status tl_pq_file_writer_create(const tl_pq_file_options *options, tl_pq_sink
 void tl_pq_file_writer_free(tl_pq_file_writer *w);
 
 /* Writes one row group; chunks in leaf order, all with the same number of rows. The chunks' bytes are freed as they
- * are written; the rest of each chunk is taken over (the caller may tl_pq_chunk_free them afterwards, it is a no-op). */
+ * are written; the rest of each chunk is taken over (the caller may tl_pq_chunk_free them afterwards, it is a no-op).
+ * A group without rows is not written. After a failure the writer can only be freed. */
 tl_status tl_pq_file_writer_add_row_group(tl_pq_file_writer *w, tl_pq_chunk *chunks, int32_t n_chunks,
                                           tl_error *err) TL_CHECKED;
 int64_t tl_pq_file_writer_bytes(const tl_pq_file_writer *w); /* written so far */

@@ -1,0 +1,135 @@
+/* Compression of pages. Comes in: bytes of a page. Goes out: its compressed form appended to a buffer. */
+#include <brotli/encode.h>
+#include <lz4.h>
+#include <snappy-c.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "parquet/codec.h"
+
+void tl_pq_codec_state_free(tl_pq_codec_state *state) {
+    ZSTD_freeCCtx(state->zstd_compress);
+    ZSTD_freeDCtx(state->zstd_decompress);
+    *state = (tl_pq_codec_state){0};
+}
+
+const char *tl_pq_codec_name(tl_pq_codec codec) {
+    switch (codec) {
+    case TL_PQ_UNCOMPRESSED: return "uncompressed";
+    case TL_PQ_SNAPPY: return "snappy";
+    case TL_PQ_GZIP: return "gzip";
+    case TL_PQ_LZO: return "lzo";
+    case TL_PQ_BROTLI: return "brotli";
+    case TL_PQ_LZ4: return "lz4";
+    case TL_PQ_ZSTD: return "zstd";
+    case TL_PQ_LZ4_RAW: return "lz4_raw";
+    }
+    return "unknown";
+}
+
+static tl_status failed(tl_pq_codec codec, tl_bytes in, const char *why, tl_error *err) {
+    return tl_fail(err, TL_INTERNAL, "%s could not compress a page of %zu bytes: %s", tl_pq_codec_name(codec), in.len,
+                   why);
+}
+
+/* Room at the end of `out` for what the codec may need at most. */
+static tl_status reserve(tl_buf *out, size_t bound, tl_error *err) {
+    return tl_buf_reserve(out, bound) == TL_OK ? TL_OK : tl_fail_memory(err, bound);
+}
+
+static tl_status compress_zstd(tl_pq_codec_state *state, int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
+    if (!state->zstd_compress && !(state->zstd_compress = ZSTD_createCCtx())) {
+        return tl_fail_memory(err, 0);
+    }
+    TL_TRY(reserve(out, ZSTD_compressBound(in.len), err));
+    size_t n = ZSTD_compressCCtx(state->zstd_compress, out->data + out->len, out->cap - out->len, in.data, in.len,
+                                 level == INT32_MIN ? 3 : level);
+    if (ZSTD_isError(n)) {
+        return failed(TL_PQ_ZSTD, in, ZSTD_getErrorName(n), err);
+    }
+    out->len += n;
+    return TL_OK;
+}
+
+static tl_status compress_gzip(int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
+    if (in.len > INT32_MAX) {
+        return failed(TL_PQ_GZIP, in, "larger than 2 GiB", err);
+    }
+    z_stream z = {0};
+    if (deflateInit2(&z, level == INT32_MIN ? 6 : level, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+        return failed(TL_PQ_GZIP, in, z.msg ? z.msg : "wrong level or out of memory", err);
+    }
+    size_t bound = deflateBound(&z, (uLong)in.len);
+    tl_status status = reserve(out, bound, err);
+    if (status == TL_OK) {
+        z.next_in = (z_const Bytef *)(uintptr_t)in.data;
+        z.avail_in = (uInt)in.len;
+        z.next_out = out->data + out->len;
+        z.avail_out = (uInt)bound;
+        if (deflate(&z, Z_FINISH) == Z_STREAM_END) {
+            out->len += z.total_out;
+        } else {
+            status = failed(TL_PQ_GZIP, in, z.msg ? z.msg : "unknown", err);
+        }
+    }
+    (void)deflateEnd(&z);
+    return status;
+}
+
+static tl_status compress_snappy(tl_bytes in, tl_buf *out, tl_error *err) {
+    size_t n = snappy_max_compressed_length(in.len);
+    TL_TRY(reserve(out, n, err));
+    if (snappy_compress((const char *)in.data, in.len, (char *)out->data + out->len, &n) != SNAPPY_OK) {
+        return failed(TL_PQ_SNAPPY, in, "unknown", err);
+    }
+    out->len += n;
+    return TL_OK;
+}
+
+static tl_status compress_brotli(int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
+    size_t n = BrotliEncoderMaxCompressedSize(in.len);
+    if (n == 0) {
+        return failed(TL_PQ_BROTLI, in, "too large", err);
+    }
+    TL_TRY(reserve(out, n, err));
+    if (!BrotliEncoderCompress(level == INT32_MIN ? 1 : level, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, in.len,
+                               in.data, &n, out->data + out->len)) {
+        return failed(TL_PQ_BROTLI, in, "wrong level or out of memory", err);
+    }
+    out->len += n;
+    return TL_OK;
+}
+
+static tl_status compress_lz4(tl_bytes in, tl_buf *out, tl_error *err) {
+    if (in.len > LZ4_MAX_INPUT_SIZE) {
+        return failed(TL_PQ_LZ4_RAW, in, "too large", err);
+    }
+    int bound = LZ4_compressBound((int)in.len);
+    TL_TRY(reserve(out, (size_t)bound, err));
+    int n = LZ4_compress_default((const char *)in.data, (char *)out->data + out->len, (int)in.len, bound);
+    if (n <= 0) {
+        return failed(TL_PQ_LZ4_RAW, in, "unknown", err);
+    }
+    out->len += (size_t)n;
+    return TL_OK;
+}
+
+tl_status tl_pq_compress(tl_pq_codec_state *state, tl_pq_codec codec, int32_t level, tl_bytes in, tl_buf *out,
+                         tl_error *err) {
+    static const uint8_t nothing;
+    if (!in.data) {
+        in.data = &nothing; /* the codecs may look at the pointer even when there are no bytes */
+    }
+    switch (codec) {
+    case TL_PQ_UNCOMPRESSED: return tl_buf_add(out, in.data, in.len) == TL_OK ? TL_OK : tl_fail_memory(err, in.len);
+    case TL_PQ_ZSTD: return compress_zstd(state, level, in, out, err);
+    case TL_PQ_GZIP: return compress_gzip(level, in, out, err);
+    case TL_PQ_SNAPPY: return compress_snappy(in, out, err);
+    case TL_PQ_BROTLI: return compress_brotli(level, in, out, err);
+    case TL_PQ_LZ4_RAW: return compress_lz4(in, out, err);
+    case TL_PQ_LZ4:
+    case TL_PQ_LZO: break;
+    }
+    return tl_fail(err, TL_UNSUPPORTED, "codec %s (%d) is not written here; use zstd, lz4_raw, snappy, gzip, brotli",
+                   tl_pq_codec_name(codec), (int)codec);
+}

@@ -1,0 +1,212 @@
+/*
+ * The dictionary of a column chunk. Comes in: values. Goes out: their indices in the order of first sight, and the
+ * body of the dictionary page. An open-addressing table of (hash tag, index) finds values; readings repeat, so the
+ * value before is tried first.
+ */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "parquet/write_internal.h"
+
+typedef struct tl_pq_slot {
+    uint32_t tag;
+    uint32_t index; /* + 1; 0 = free */
+} tl_pq_slot;
+
+#define FIRST_SLOTS 1024u
+/* What a dictionary page can hold: its sizes are int32, and compressed ones may be a little larger. */
+#define HARD_MAX_BYTES ((size_t)INT32_MAX - (1u << 24))
+
+void tl_pq_dictionary_free(tl_pq_dictionary *d) {
+    tl_buf_free(&d->values);
+    tl_buf_free(&d->offsets);
+    tl_free(d->slots);
+    *d = (tl_pq_dictionary){0};
+}
+
+tl_status tl_pq_dictionary_begin(tl_pq_dictionary *d, int32_t width, uint32_t max_values, size_t max_bytes) {
+    if (!d->slots) {
+        d->slots = tl_calloc(FIRST_SLOTS, sizeof *d->slots);
+        if (!d->slots) {
+            return TL_NO_MEMORY;
+        }
+        d->mask = FIRST_SLOTS - 1;
+    } else if (d->n) {
+        memset(d->slots, 0, (d->mask + 1) * sizeof *d->slots);
+    }
+    d->n = 0;
+    d->values.len = d->offsets.len = 0;
+    d->width = width;
+    d->max_values = max_values;
+    d->max_bytes = max_bytes < HARD_MAX_BYTES ? max_bytes : HARD_MAX_BYTES;
+    return TL_OK;
+}
+
+tl_bytes tl_pq_dictionary_value(const tl_pq_dictionary *d, uint32_t index) {
+    if (d->width) {
+        return (tl_bytes){d->values.data + (size_t)index * (size_t)d->width, (size_t)d->width};
+    }
+    uint32_t at;
+    memcpy(&at, d->offsets.data + (size_t)index * 4, 4);
+    return (tl_bytes){d->values.data + at, tl_load_u32(d->values.data + at - 4)};
+}
+
+static uint64_t hash_of(tl_bytes v) {
+    if (v.len == 8) {
+        return tl_hash_u64(tl_load_u64(v.data));
+    }
+    if (v.len == 4) {
+        return tl_hash_u64(tl_load_u32(v.data));
+    }
+    return tl_hash_bytes(v.data, v.len, 0);
+}
+
+/* Short values are the rule: two overlapping words instead of a call. */
+static bool equal(tl_bytes a, tl_bytes b) {
+    if (a.len != b.len) {
+        return false;
+    }
+    if (a.len >= 8 && a.len <= 16) {
+        return ((tl_load_u64(a.data) ^ tl_load_u64(b.data)) |
+                (tl_load_u64(a.data + a.len - 8) ^ tl_load_u64(b.data + a.len - 8))) == 0;
+    }
+    if (a.len >= 4 && a.len < 8) {
+        return ((tl_load_u32(a.data) ^ tl_load_u32(b.data)) |
+                (tl_load_u32(a.data + a.len - 4) ^ tl_load_u32(b.data + a.len - 4))) == 0;
+    }
+    return a.len == 0 || memcmp(a.data, b.data, a.len) == 0;
+}
+
+static void place(tl_pq_slot *slots, size_t mask, uint64_t hash, uint32_t index) {
+    size_t at = (size_t)hash & mask;
+    while (slots[at].index) {
+        at = (at + 1) & mask;
+    }
+    slots[at] = (tl_pq_slot){(uint32_t)(hash >> 32), index + 1};
+}
+
+/* Keeps at least half of the slots free. */
+static tl_status make_room(tl_pq_dictionary *d) {
+    if (((size_t)d->n + 1) * 2 <= d->mask + 1) {
+        return TL_OK;
+    }
+    size_t n_slots = (d->mask + 1) * 2;
+    tl_pq_slot *slots = tl_calloc(n_slots, sizeof *slots);
+    if (!slots) {
+        return TL_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < d->n; i++) {
+        place(slots, n_slots - 1, hash_of(tl_pq_dictionary_value(d, i)), i);
+    }
+    tl_free(d->slots);
+    d->slots = slots;
+    d->mask = n_slots - 1;
+    return TL_OK;
+}
+
+/* A new value. *full is set, and nothing entered, when it would go over the limits. */
+static tl_status enter(tl_pq_dictionary *d, tl_bytes v, uint64_t hash, bool beyond, bool *full) {
+    size_t bytes = v.len + (d->width ? 0 : 4);
+    bool over = bytes > d->max_bytes || d->values.len > d->max_bytes - bytes || d->n >= d->max_values;
+    if (over && !beyond) {
+        *full = true;
+        return TL_OK;
+    }
+    if (bytes > HARD_MAX_BYTES || d->values.len > HARD_MAX_BYTES - bytes || d->n >= (1u << 30)) {
+        return TL_UNSUPPORTED;
+    }
+    TL_TRY(make_room(d));
+    TL_TRY(tl_buf_reserve(&d->values, bytes));
+    if (!d->width) {
+        uint32_t at = (uint32_t)d->values.len + 4, len = (uint32_t)v.len;
+        TL_TRY(tl_buf_add(&d->offsets, &at, 4));
+        TL_TRY(tl_buf_add(&d->values, &len, 4));
+    }
+    TL_TRY(tl_buf_add(&d->values, v.data, v.len));
+    place(d->slots, d->mask, hash, d->n);
+    d->n++;
+    return TL_OK;
+}
+
+/* The index of `v`, entered if it is new. */
+static inline __attribute__((always_inline)) tl_status find(tl_pq_dictionary *d, tl_bytes v, uint64_t hash, bool beyond,
+                                                            uint32_t *index, bool *full) {
+    uint32_t tag = (uint32_t)(hash >> 32);
+    for (size_t at = (size_t)hash & d->mask;; at = (at + 1) & d->mask) {
+        tl_pq_slot slot = d->slots[at];
+        if (slot.index == 0) {
+            *index = d->n;
+            return enter(d, v, hash, beyond, full);
+        }
+        if (slot.tag == tag && equal(tl_pq_dictionary_value(d, slot.index - 1), v)) {
+            *index = slot.index - 1;
+            return TL_OK;
+        }
+    }
+}
+
+/* Numbers of 4 or 8 bytes; `width` is a constant at each call. */
+static inline __attribute__((always_inline)) tl_status map_numbers(tl_pq_dictionary *d, const uint8_t *values, size_t n,
+                                                                   const size_t width, bool beyond, uint32_t *indices,
+                                                                   size_t *mapped) {
+    uint64_t before = 0;
+    uint32_t index = 0;
+    bool full = false;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *p = values + i * width;
+        uint64_t v = width == 8 ? tl_load_u64(p) : tl_load_u32(p);
+        if (i == 0 || v != before) {
+            uint64_t hash = tl_hash_u64(v);
+            uint32_t tag = (uint32_t)(hash >> 32);
+            size_t at = (size_t)hash & d->mask;
+            for (;; at = (at + 1) & d->mask) {
+                tl_pq_slot slot = d->slots[at];
+                if (slot.index == 0) {
+                    index = d->n;
+                    TL_TRY(enter(d, (tl_bytes){p, width}, hash, beyond, &full));
+                    break;
+                }
+                const uint8_t *known = d->values.data + (size_t)(slot.index - 1) * width;
+                if (slot.tag == tag && (width == 8 ? tl_load_u64(known) : tl_load_u32(known)) == v) {
+                    index = slot.index - 1;
+                    break;
+                }
+            }
+            if (full) {
+                *mapped = i;
+                return TL_OK;
+            }
+            before = v;
+        }
+        indices[i] = index;
+    }
+    *mapped = n;
+    return TL_OK;
+}
+
+tl_status tl_pq_dictionary_map(tl_pq_dictionary *d, const void *values, size_t n, bool beyond, uint32_t *indices,
+                               size_t *mapped) {
+    if (d->width == 8) {
+        return map_numbers(d, values, n, 8, beyond, indices, mapped);
+    }
+    if (d->width == 4) {
+        return map_numbers(d, values, n, 4, beyond, indices, mapped);
+    }
+    tl_bytes before = {0};
+    uint32_t index = 0;
+    bool full = false;
+    for (size_t i = 0; i < n; i++) {
+        tl_bytes v = d->width ? (tl_bytes){(const uint8_t *)values + i * (size_t)d->width, (size_t)d->width}
+                              : ((const tl_bytes *)values)[i];
+        if (i == 0 || !equal(v, before)) {
+            TL_TRY(find(d, v, hash_of(v), beyond, &index, &full));
+            if (full) {
+                *mapped = i;
+                return TL_OK;
+            }
+            before = v;
+        }
+        indices[i] = index;
+    }
+    *mapped = n;
+    return TL_OK;
+}
