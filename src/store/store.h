@@ -36,13 +36,17 @@ typedef struct tl_store_ops {
     tl_status (*list)(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err);
     tl_status (*remove)(tl_store *self, const char *key, tl_error *err); /* missing = TL_OK */
     tl_status (*sync)(tl_store *self, const char *const *keys, size_t n, tl_error *err);
+    /* Removes what killed writers left below `prefix` and has not been touched for `age_us`: temporary files and empty
+     * folders. Best effort; NULL = nothing to do. */
+    void (*prune)(tl_store *self, const char *prefix, int64_t age_us);
     void (*close)(tl_store *self);
 } tl_store_ops;
 
 struct tl_store {
     const tl_store_ops *ops;
     const tl_env *env;
-    char *root_uri; /* "file:///data/lake", "memory://lake": no trailing '/' */
+    char *root_uri;   /* "file:///data/lake", "memory://lake": no trailing '/' */
+    char *root_alias; /* another spelling that URIs in metadata may use (a root opened through a symbolic link); NULL = none */
 };
 
 /* Opens by location: a local path, "file:/p", "file:///p", "memory://name". create: make the directory when missing.
@@ -71,9 +75,14 @@ void tl_writer_abort(tl_store *s, tl_object_writer *w);
 /* Objects whose key starts with `prefix` + '/', sorted by key. Not recursive: sub-folders come as keys ending in '/'. */
 tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) TL_CHECKED;
 tl_status tl_store_remove(tl_store *s, const char *key, tl_error *err) TL_CHECKED;
+/* Local disk: temporary files that killed writers left below the prefix and empty folders, if older than `age_us`. */
+void tl_store_prune(tl_store *s, const char *prefix, int64_t age_us);
 
 /* Makes the named objects, put with TL_PUT_LATER, and their directory entries durable; overlaps the waiting. */
 tl_status tl_store_sync(tl_store *s, const char *const *keys, size_t n, tl_error *err) TL_CHECKED;
+
+/* Relative, parts between single '/', none empty, "." or ".."; at most 4,000 bytes. `folder`: "" is allowed as well. */
+bool tl_store_key_valid(const char *key, bool folder);
 
 /* ---- URIs in metadata ---- */
 /* The absolute URI of a key: root_uri + "/" + key. NULL when memory ends; caller frees. */

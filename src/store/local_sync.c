@@ -1,0 +1,239 @@
+/*
+ * Making objects of the local disk durable, many at once.
+ *
+ * How many waits a group needs: one sync a file and one a folder that got a name. Writing is started on all files of a
+ * group before the first is waited for, so that the disk works on all of them and the file system's journal closes few
+ * times; every folder is synced once however many names it got.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "store/local_internal.h"
+
+enum { GROUP = 64, FOLDERS_MAX = 1 << 16 };
+
+/* ---- folders known to be durable ---- */
+
+static uint64_t folder_hash(const char *folder) {
+    uint64_t h = tl_hash_bytes(folder, strlen(folder), 0x746c);
+    return h ? h : 1;
+}
+
+static bool set_has(const tl_folder_set *set, uint64_t h) {
+    if (!set->cap) {
+        return false;
+    }
+    for (size_t i = (size_t)h & (set->cap - 1);; i = (i + 1) & (set->cap - 1)) {
+        if (set->slots[i] == h || set->slots[i] == 0) {
+            return set->slots[i] == h;
+        }
+    }
+}
+
+static void set_clear(tl_folder_set *set) {
+    if (set->slots) {
+        memset(set->slots, 0, set->cap * sizeof *set->slots);
+    }
+    set->n = 0;
+}
+
+/* Best effort: a folder that is not remembered is synced again. */
+static void set_add(tl_folder_set *set, uint64_t h) {
+    if (set_has(set, h)) {
+        return;
+    }
+    if (set->n >= FOLDERS_MAX) {
+        set_clear(set);
+    }
+    if (set->n * 2 >= set->cap) {
+        size_t cap = set->cap ? set->cap * 2 : 64;
+        uint64_t *slots = tl_calloc(cap, sizeof *slots);
+        if (!slots) {
+            return;
+        }
+        tl_folder_set grown = {slots, 0, cap};
+        for (size_t i = 0; i < set->cap; i++) {
+            if (set->slots[i]) {
+                set_add(&grown, set->slots[i]);
+            }
+        }
+        tl_free(set->slots);
+        *set = grown;
+    }
+    size_t i = (size_t)h & (set->cap - 1);
+    while (set->slots[i]) {
+        i = (i + 1) & (set->cap - 1);
+    }
+    set->slots[i] = h;
+    set->n++;
+}
+
+static bool is_durable(tl_local *l, const char *folder) {
+    tl_lock_take(&l->lock);
+    bool has = set_has(&l->durable, folder_hash(folder));
+    tl_lock_give(&l->lock);
+    return has;
+}
+
+void tl_local_folder_made(tl_local *l, const char *folder) {
+    tl_lock_take(&l->lock);
+    if (set_has(&l->durable, folder_hash(folder))) {
+        set_clear(&l->durable); /* it was removed and made anew, which is rare: forget all */
+    }
+    tl_lock_give(&l->lock);
+}
+
+/* ---- folders ---- */
+
+typedef struct text_list {
+    char **items;
+    size_t n, cap;
+} text_list;
+
+static void list_free(text_list *t) {
+    for (size_t i = 0; i < t->n; i++) {
+        tl_free(t->items[i]);
+    }
+    tl_free(t->items);
+    *t = (text_list){0};
+}
+
+static bool list_add(text_list *t, const char *text) {
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? t->cap * 2 : 16;
+        char **items = tl_realloc_array(t->items, cap, sizeof *items);
+        if (!items) {
+            return false;
+        }
+        t->items = items;
+        t->cap = cap;
+    }
+    char *copy = tl_strdup(text);
+    if (copy) {
+        t->items[t->n++] = copy;
+    }
+    return copy != NULL;
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void list_sort_unique(text_list *t) {
+    if (t->n == 0) {
+        return;
+    }
+    qsort(t->items, t->n, sizeof *t->items, by_text);
+    size_t kept = 1;
+    for (size_t i = 1; i < t->n; i++) {
+        if (strcmp(t->items[i], t->items[kept - 1]) == 0) {
+            tl_free(t->items[i]);
+        } else {
+            t->items[kept++] = t->items[i];
+        }
+    }
+    t->n = kept;
+}
+
+static tl_status sync_folder(tl_local *l, const char *folder, tl_error *err) {
+    int fd;
+    do {
+        fd = openat(l->root, *folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        tl_status status = tl_local_fail(l, folder, errno, err);
+        return status == TL_NOT_FOUND ? TL_IO : status;
+    }
+    int r, code;
+    do {
+        r = fsync(fd);
+        code = errno;
+    } while (r != 0 && code == EINTR);
+    (void)close(fd);
+    if (r != 0 && code != EINVAL && code != ENOTSUP) {
+        return tl_local_fail(l, folder, code, err);
+    }
+    return TL_OK;
+}
+
+/* `folders` = folders to sync; `chain` = those whose entries become durable by that. */
+static bool gather(tl_local *l, const char *const *keys, size_t n, text_list *folders, text_list *chain) {
+    char folder[TL_KEY_MAX], above[TL_KEY_MAX];
+    for (size_t i = 0; i < n; i++) {
+        tl_local_folder_of(keys[i], folder);
+        if (folders->n && strcmp(folders->items[folders->n - 1], folder) == 0) {
+            continue; /* neighbours mostly share their folder */
+        }
+        if (!list_add(folders, folder)) {
+            return false;
+        }
+        while (*folder && !is_durable(l, folder)) {
+            tl_local_folder_of(folder, above);
+            if (!list_add(chain, folder) || !list_add(folders, above)) {
+                return false;
+            }
+            memcpy(folder, above, sizeof folder);
+        }
+    }
+    list_sort_unique(folders);
+    return true;
+}
+
+tl_status tl_local_sync_folders(tl_local *l, const char *const *keys, size_t n, tl_error *err) {
+    text_list folders = {0}, chain = {0};
+    tl_status status = gather(l, keys, n, &folders, &chain) ? TL_OK : tl_fail_memory(err, TL_KEY_MAX);
+    for (size_t i = 0; status == TL_OK && i < folders.n; i++) {
+        status = sync_folder(l, folders.items[i], err);
+    }
+    if (status == TL_OK) {
+        tl_lock_take(&l->lock);
+        for (size_t i = 0; i < chain.n; i++) {
+            set_add(&l->durable, folder_hash(chain.items[i]));
+        }
+        tl_lock_give(&l->lock);
+    }
+    list_free(&folders);
+    list_free(&chain);
+    return status;
+}
+
+/* ---- files ---- */
+
+/* A file that was written through another descriptor: the kernel keeps a write error of such a file until somebody has
+ * seen it, so that this sync reports it. */
+static tl_status sync_group(tl_local *l, const char *const *keys, size_t n, tl_error *err) {
+    int fds[GROUP];
+    tl_status status = TL_OK;
+    size_t opened = 0;
+    for (; opened < n && status == TL_OK; opened++) {
+        do {
+            fds[opened] = openat(l->root, keys[opened], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        } while (fds[opened] < 0 && errno == EINTR);
+        if (fds[opened] < 0) {
+            int code = errno;
+            status = tl_local_fail(l, keys[opened], code, err);
+            status = status == TL_NOT_FOUND ? TL_IO : status;
+            break;
+        }
+        (void)sync_file_range(fds[opened], 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    for (size_t i = 0; i < opened; i++) {
+        if (status == TL_OK && !tl_local_flush(fds[i])) {
+            status = tl_local_fail(l, keys[i], errno, err);
+        }
+        (void)close(fds[i]);
+    }
+    return status;
+}
+
+tl_status tl_local_sync(tl_store *self, const char *const *keys, size_t n, tl_error *err) {
+    tl_local *l = (tl_local *)self;
+    for (size_t i = 0; i < n; i += GROUP) {
+        TL_TRY(sync_group(l, keys + i, n - i < GROUP ? n - i : GROUP, err));
+    }
+    return tl_local_sync_folders(l, keys, n, err);
+}
