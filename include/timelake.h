@@ -206,6 +206,50 @@ typedef struct tl_append_result {
 tl_status tl_append(tl_lake *lake, const char *table, struct ArrowArrayStream *rows, const tl_append_params *params,
                     tl_append_result *result, tl_error *err);
 
+/* ---- continuous writing ---- */
+
+/* Takes batches as they come and commits them together, every so often or when there are enough: one commit is under
+ * way while the next buffer fills. For several threads at once. */
+typedef struct tl_writer tl_writer;
+
+/* What became of the rows of a writer. Rows are counted in the order in which they were written. */
+typedef struct tl_writer_state {
+    int64_t rows_taken;       /* accepted by tl_writer_write */
+    int64_t rows_durable;     /* the first so many of them are committed and on the disk */
+    int64_t commits;
+    int64_t failures;         /* failed tries since the last success; the rows are kept and tried again */
+    tl_status last_status;    /* of the last try */
+    tl_error last_error;
+} tl_writer_state;
+
+typedef struct tl_writer_options {
+    int64_t commit_every_us;  /* the longest a row waits for its commit; 0 = 60 s */
+    int64_t commit_bytes;     /* commit as soon as so much is buffered; 0 = 128 MB */
+    int64_t buffer_bytes;     /* the most that is kept in memory, the commit under way included; 0 = 4 * commit_bytes */
+    int fail_when_full;       /* 1: tl_writer_write says TL_FULL at once; 0: it waits for room */
+    const char *batch_id;     /* commits get the ids "<batch_id>-1", "-2" ...; NULL = a random one */
+    /* Called after each try of a commit, from another thread, with no lock held; may be NULL. */
+    void (*on_commit)(void *ctx, tl_status status, const tl_append_result *result, const char *message);
+    void *ctx;
+} tl_writer_options;
+
+/* `schema` is that of the batches to come (a struct; read, not taken). The lake stays open until the writer is closed. */
+tl_status tl_writer_open(tl_lake *lake, const char *table, const struct ArrowSchema *schema,
+                         const tl_writer_options *options, tl_writer **out, tl_error *err);
+
+/* Takes one batch (also on failure). A value that does not fit fails this batch alone, at once: nothing of it is
+ * written. TL_FULL: no room, nothing was taken in; write it again later (only with fail_when_full, and then the batch is
+ * still the caller's). */
+tl_status tl_writer_write(tl_writer *writer, struct ArrowArray *batch, tl_error *err);
+
+/* Commits all rows written before the call and waits for it; tries again as long as it may help, `patience_us` at the
+ * most (0 = once). TL_OK: rows_durable of `state` (may be NULL) covers them. */
+tl_status tl_writer_flush(tl_writer *writer, int64_t patience_us, tl_writer_state *state, tl_error *err);
+
+/* Flushes, and frees the writer in any case. On failure `state` says how many rows are durable; the rest is lost with
+ * the writer: write it again with the same batch_id order, or from the source. */
+tl_status tl_writer_close(tl_writer *writer, int64_t patience_us, tl_writer_state *state, tl_error *err);
+
 /* A stream over record batches in memory: `n` struct arrays of one schema. The schema is copied, the arrays are taken
  * (also on failure). For programs that build their batches themselves. */
 tl_status tl_stream_of(const struct ArrowSchema *schema, struct ArrowArray *arrays, size_t n,

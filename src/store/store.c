@@ -105,15 +105,15 @@ tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, t
     return s->ops->open_writer(s, key, mode, out, err);
 }
 
-tl_status tl_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) {
+tl_status tl_object_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) {
     return s->ops->writer_write(w, data, err);
 }
 
-tl_status tl_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) {
+tl_status tl_object_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) {
     return s->ops->writer_finish(w, err);
 }
 
-void tl_writer_abort(tl_store *s, tl_object_writer *w) {
+void tl_object_writer_abort(tl_store *s, tl_object_writer *w) {
     if (w) {
         s->ops->writer_abort(w);
     }

@@ -68,9 +68,9 @@ tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl
 
 /* A large object, piece by piece; visible only after finish. */
 tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) TL_CHECKED;
-tl_status tl_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) TL_CHECKED;
-tl_status tl_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) TL_CHECKED;
-void tl_writer_abort(tl_store *s, tl_object_writer *w);
+tl_status tl_object_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) TL_CHECKED;
+tl_status tl_object_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) TL_CHECKED;
+void tl_object_writer_abort(tl_store *s, tl_object_writer *w);
 
 /* Objects whose key starts with `prefix` + '/', sorted by key. Not recursive: sub-folders come as keys ending in '/'. */
 tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) TL_CHECKED;

@@ -155,15 +155,15 @@ static void a_writer_is_seen_only_when_finished(void **state) {
     uint8_t *big = malloc(200000);
     memset(big, 'b', 200000);
     assert_int_equal(tl_store_open_writer(s, "d/x=1/f", TL_PUT_LATER, &w, NULL), TL_OK);
-    assert_int_equal(tl_writer_write(s, w, text("head"), NULL), TL_OK);
-    assert_int_equal(tl_writer_write(s, w, (tl_bytes){big, 200000}, NULL), TL_OK);
-    assert_int_equal(tl_writer_write(s, w, (tl_bytes){NULL, 0}, NULL), TL_OK);
+    assert_int_equal(tl_object_writer_write(s, w, text("head"), NULL), TL_OK);
+    assert_int_equal(tl_object_writer_write(s, w, (tl_bytes){big, 200000}, NULL), TL_OK);
+    assert_int_equal(tl_object_writer_write(s, w, (tl_bytes){NULL, 0}, NULL), TL_OK);
     for (int i = 0; i < 40000; i++) {
-        assert_int_equal(tl_writer_write(s, w, text("abc"), NULL), TL_OK);
+        assert_int_equal(tl_object_writer_write(s, w, text("abc"), NULL), TL_OK);
     }
     assert_false(tl_store_exists(s, "d/x=1/f"));
     assert_listing(s, "", true, "");
-    assert_int_equal(tl_writer_finish(s, w, NULL), TL_OK);
+    assert_int_equal(tl_object_writer_finish(s, w, NULL), TL_OK);
     tl_buf b = {0};
     assert_int_equal(tl_store_get(s, "d/x=1/f", &b, NULL), TL_OK);
     assert_int_equal(b.len, 4 + 200000 + 120000);
@@ -179,9 +179,9 @@ static void an_aborted_writer_leaves_nothing(void **state) {
     tl_store *s = place->store;
     tl_object_writer *w;
     assert_int_equal(tl_store_open_writer(s, "d/f", TL_PUT_SYNC, &w, NULL), TL_OK);
-    assert_int_equal(tl_writer_write(s, w, text("head"), NULL), TL_OK);
-    tl_writer_abort(s, w);
-    tl_writer_abort(s, NULL);
+    assert_int_equal(tl_object_writer_write(s, w, text("head"), NULL), TL_OK);
+    tl_object_writer_abort(s, w);
+    tl_object_writer_abort(s, NULL);
     assert_listing(s, "", true, "");
     if (place->dir[0]) {
         char command[128];
@@ -453,8 +453,8 @@ static void a_file_size_limit_is_an_error_and_leaves_nothing(void **state) {
     tl_status put_if = tl_store_put_if_absent(w->store, "b", (tl_bytes){data, 5000}, TL_PUT_SYNC, &err);
     tl_object_writer *wr;
     assert_int_equal(tl_store_open_writer(w->store, "c", TL_PUT_LATER, &wr, NULL), TL_OK);
-    assert_int_equal(tl_writer_write(w->store, wr, (tl_bytes){data, 5000}, NULL), TL_OK); /* still in the buffer */
-    tl_status finish = tl_writer_finish(w->store, wr, &err);
+    assert_int_equal(tl_object_writer_write(w->store, wr, (tl_bytes){data, 5000}, NULL), TL_OK); /* still in the buffer */
+    tl_status finish = tl_object_writer_finish(w->store, wr, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(put, TL_IO);
     assert_int_equal(put_if, TL_IO);
@@ -568,7 +568,7 @@ static void faults_strike_where_the_script_says(void **state) {
     tl_faulty_script(f, NULL, 0);
     tl_object_writer *wr;
     assert_int_equal(tl_store_open_writer(f, "later", TL_PUT_LATER, &wr, NULL), TL_OK);
-    assert_int_equal(tl_writer_finish(f, wr, NULL), TL_OK);
+    assert_int_equal(tl_object_writer_finish(f, wr, NULL), TL_OK);
     assert_int_equal(tl_store_put(f, "synced", text("x"), TL_PUT_LATER, NULL), TL_OK);
     const char *key = "synced";
     assert_int_equal(tl_store_sync(f, &key, 1, NULL), TL_OK);
@@ -589,10 +589,10 @@ static void use_everything(tl_store *s) {
     const char *keys[] = {"o/a/b", "o/a/w"};
     (void)!tl_store_put(s, keys[0], text("x"), TL_PUT_LATER, NULL);
     if (tl_store_open_writer(s, keys[1], TL_PUT_LATER, &w, NULL) == TL_OK) {
-        if (tl_writer_write(s, w, text("abc"), NULL) == TL_OK) {
-            (void)!tl_writer_finish(s, w, NULL);
+        if (tl_object_writer_write(s, w, text("abc"), NULL) == TL_OK) {
+            (void)!tl_object_writer_finish(s, w, NULL);
         } else {
-            tl_writer_abort(s, w);
+            tl_object_writer_abort(s, w);
         }
     }
     (void)!tl_store_sync(s, keys, 2, NULL);
