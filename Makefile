@@ -6,7 +6,7 @@ PYTEST = .deps/venv/bin/python -m pytest
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan test unit e2e bench quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -39,6 +39,11 @@ debug: build-debug/build.ninja ## unoptimised build in build-debug
 asan: build-asan/build.ninja ## build with address and undefined-behaviour sanitizers in build-asan
 	@$(NINJA) -C build-asan
 
+clang: dev-deps ## the same with clang 14, to see its warnings (build-clang)
+	@test -f build-clang/build.ninja || CC=clang-14 CXX=g++ cmake -S . -B build-clang -G Ninja -DTL_SANITIZE=ON -DTL_CLI=OFF
+	@$(NINJA) -C build-clang
+	@$(NINJA) -C build-clang unit_tests benches
+
 test: unit e2e ## everything: unit tests under the sanitizers, then the end-to-end tests
 
 unit: build-asan/build.ninja ## unit tests, under the sanitizers
@@ -62,7 +67,7 @@ format-check: dev-deps ## fail where the C code is not formatted
 	@git ls-files '*.c' '*.h' | xargs -r clang-format-14 --dry-run -Werror
 
 clean: ## remove what was built
-	@rm -rf build build-debug build-asan
+	@rm -rf build build-debug build-asan build-clang
 
 distclean: clean ## and what was fetched, and the quickstart's lake
 	@rm -rf .deps quickstart-lake
