@@ -11,12 +11,12 @@ static tl_status get(tl_memory memory, int64_t n, size_t size, void *out, tl_err
 }
 
 /* The row a result row comes from; -1 = null. */
-static inline int64_t source_row(const tl_column *c, tl_index index, int64_t i) {
-    int64_t row = tl_index_at(index, i);
+static inline int64_t source_row(const tl_column *c, tl_row_numbers index, int64_t i) {
+    int64_t row = tl_row_number(index, i);
     return row >= 0 && !tl_column_is_null(c, row) ? row : -1;
 }
 
-static tl_status gather_validity(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_validity(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                  tl_error *err) {
     bool any = false;
     for (int64_t i = 0; i < n && !any; i++) {
@@ -37,7 +37,7 @@ static tl_status gather_validity(const tl_column *c, tl_index index, int64_t n, 
     return TL_OK;
 }
 
-static tl_status gather_bool(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_bool(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                              tl_error *err) {
     uint8_t *bits;
     TL_TRY(get(memory, (n + 7) / 8, 1, &bits, err));
@@ -52,7 +52,7 @@ static tl_status gather_bool(const tl_column *c, tl_index index, int64_t n, tl_m
     return TL_OK;
 }
 
-static tl_status gather_fixed(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_fixed(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                               tl_error *err) {
     uint8_t *values;
     size_t w = (size_t)c->width;
@@ -75,7 +75,7 @@ static tl_status gather_fixed(const tl_column *c, tl_index index, int64_t n, tl_
 }
 
 /* The offsets of the result for BYTES and LIST: 32 bits when they fit. */
-static tl_status gather_offsets(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_offsets(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                 int64_t *total, tl_error *err) {
     int64_t sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -105,7 +105,7 @@ static tl_status gather_offsets(const tl_column *c, tl_index index, int64_t n, t
     return TL_OK;
 }
 
-static tl_status gather_bytes(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_bytes(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                               tl_error *err) {
     int64_t total;
     uint8_t *data, *p;
@@ -126,7 +126,7 @@ static tl_status gather_bytes(const tl_column *c, tl_index index, int64_t n, tl_
     return TL_OK;
 }
 
-static tl_status gather_struct(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_struct(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                tl_error *err) {
     tl_column *children;
     TL_TRY(get(memory, c->n_children, sizeof *children, &children, err));
@@ -138,7 +138,7 @@ static tl_status gather_struct(const tl_column *c, tl_index index, int64_t n, tl
     return TL_OK;
 }
 
-static tl_status gather_list(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+static tl_status gather_list(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                              tl_error *err) {
     int64_t total, at = 0;
     tl_column *child;
@@ -155,14 +155,14 @@ static tl_status gather_list(const tl_column *c, tl_index index, int64_t n, tl_m
             elements[at++] = e;
         }
     }
-    tl_status s = tl_column_gather(c->children, (tl_index){.wide = elements}, total, memory, child, err);
+    tl_status s = tl_column_gather(c->children, (tl_row_numbers){.wide = elements}, total, memory, child, err);
     tl_free(elements);
     out->n_children = 1;
     out->children = child;
     return s;
 }
 
-tl_status tl_column_gather(const tl_column *c, tl_index index, int64_t n, tl_memory memory, tl_column *out,
+tl_status tl_column_gather(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                            tl_error *err) {
     *out = (tl_column){.kind = c->kind, .width = c->width, .length = n};
     TL_TRY(gather_validity(c, index, n, memory, out, err));
