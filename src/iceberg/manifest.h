@@ -6,6 +6,7 @@
 #define TL_ICEBERG_MANIFEST_H
 
 #include "iceberg/types.h"
+#include "parquet/format.h"
 
 typedef enum tl_content { TL_CONTENT_DATA = 0, TL_CONTENT_POSITION_DELETES = 1, TL_CONTENT_EQUALITY_DELETES = 2 } tl_content;
 typedef enum tl_entry_status { TL_ENTRY_EXISTING = 0, TL_ENTRY_ADDED = 1, TL_ENTRY_DELETED = 2 } tl_entry_status;
@@ -104,6 +105,12 @@ tl_status tl_value_compare(const tl_type *type, tl_bytes a, tl_bytes b, int *out
 bool tl_value_int64(const tl_type *type, tl_bytes value, int64_t *out);
 /* From Parquet's PLAIN bounds to Iceberg's encoding: decimals become minimal big-endian, the rest is the same bytes. */
 tl_status tl_value_from_parquet(const tl_type *type, tl_bytes plain, tl_arena *arena, tl_bytes *out, tl_error *err) TL_CHECKED;
+
+/* The same for files of other writers, whose physical type may differ (decimals, int before it became long). */
+tl_status tl_value_from_parquet_as(const tl_type *type, tl_pq_type physical, tl_bytes plain, tl_arena *arena,
+                                   tl_bytes *out, tl_error *err) TL_CHECKED;
+/* Big-endian two's complement of any length to the minimal form of bounds. */
+tl_status tl_value_decimal(tl_bytes big_endian, tl_arena *arena, tl_bytes *out, tl_error *err) TL_CHECKED;
 
 /* ---- delete files ---- */
 /* Position deletes are Parquet files (file_path, pos); reading them is the read room's work. A deletion vector blob
