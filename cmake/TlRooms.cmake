@@ -20,7 +20,9 @@ function(tl_add_test source)
     message(FATAL_ERROR "two unit tests are named ${_name}.c; names must differ across folders (second: ${source})")
   endif()
   add_executable(${_name} EXCLUDE_FROM_ALL "${source}")
-  target_compile_options(${_name} PRIVATE -UNDEBUG -Wno-unused-parameter)
+  # cmocka.h wants these headers before it; a sorted list of includes would put them after it.
+  target_compile_options(${_name} PRIVATE -UNDEBUG -Wno-unused-parameter
+    "SHELL:-include stdarg.h" "SHELL:-include stddef.h" "SHELL:-include stdint.h" "SHELL:-include setjmp.h")
   target_link_libraries(${_name} PRIVATE ${ARGN} tl_flags PkgConfig::TL_CMOCKA)
   add_test(NAME ${_name} COMMAND ${_name} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
   set_tests_properties(${_name} PROPERTIES ENVIRONMENT "${_tl_test_env}" TIMEOUT 600)
