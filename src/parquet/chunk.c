@@ -63,6 +63,14 @@ static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_by
     return tl_pq_said(tl_buf_add(to, body.data, body.len), err);
 }
 
+static tl_pq_content content_of(tl_pq_type type, tl_pq_encoding encoding) {
+    bool numbers = type == TL_PQ_INT32 || type == TL_PQ_INT64 || type == TL_PQ_FLOAT || type == TL_PQ_DOUBLE;
+    if (numbers && (encoding == TL_PQ_PLAIN || encoding == TL_PQ_BYTE_STREAM_SPLIT)) {
+        return TL_PQ_CONTENT_NUMBERS;
+    }
+    return encoding == TL_PQ_DELTA_BINARY_PACKED ? TL_PQ_CONTENT_PACKED : TL_PQ_CONTENT_ANY;
+}
+
 /* Version 1: levels behind their lengths and values are compressed as one. */
 static tl_status put_page_v1(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl_error *err) {
     tl_pq_page_header header = {.type = TL_PQ_DATA_PAGE,
@@ -111,6 +119,7 @@ tl_status tl_pq_chunk_build_page(tl_pq_chunk_build *c, const tl_pq_page_facts *p
                                 .first_row = c->n_rows,
                                 .n_nulls = p->n_levels - p->n_values,
                                 .is_null = p->n_values == 0};
+    c->codec.content = content_of(c->o->type, p->encoding);
     TL_TRY(c->o->page_v2 ? put_page_v2(c, p, err) : put_page_v1(c, p, err));
     record.size = (int32_t)(c->pages.len - record.offset);
     tl_pq_stored_bounds bounds;
@@ -246,6 +255,7 @@ static tl_status join_pages(tl_pq_chunk_build *c, const tl_pq_dictionary *dictio
     }
     tl_pq_page_header header = {
         .type = TL_PQ_DICTIONARY_PAGE, .n_values = (int32_t)dictionary->n, .encoding = TL_PQ_PLAIN};
+    c->codec.content = content_of(c->o->type, TL_PQ_PLAIN);
     TL_TRY(put_page(c, &header, (tl_bytes){0}, tl_buf_bytes(&dictionary->values), out, err));
     *shift = out->len;
     return tl_pq_said(tl_buf_add(out, c->pages.data, c->pages.len), err);

@@ -5,9 +5,17 @@
 #include "base/buf.h"
 #include "parquet/format.h"
 
+/* What kind of bytes come: zstd's own choices of parameters (by size alone) are far off for some. */
+typedef enum tl_pq_content {
+    TL_PQ_CONTENT_ANY = 0, /* zstd decides */
+    TL_PQ_CONTENT_NUMBERS, /* numbers of 4 bytes and more, PLAIN or split: short matches are chance */
+    TL_PQ_CONTENT_PACKED   /* bit-packed differences: there is hardly a match at all */
+} tl_pq_content;
+
 /* Contexts that are reused between pages; one per thread. Zeroed = fresh. */
 typedef struct tl_pq_codec_state {
     void *zstd_compress, *zstd_decompress;
+    tl_pq_content content; /* of the next page to be compressed */
 } tl_pq_codec_state;
 void tl_pq_codec_state_free(tl_pq_codec_state *state);
 

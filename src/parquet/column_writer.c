@@ -426,11 +426,21 @@ static tl_status add_failed(tl_status status, tl_error *err) {
     return tl_pq_said(status, err);
 }
 
+static tl_status too_long(const tl_pq_values *v, const tl_pq_piece *p, tl_error *err) {
+    const tl_bytes *values = v->values;
+    int64_t i = p->value;
+    while (i + 1 < p->value + p->n_values && values[i].len <= INT32_MAX) {
+        i++;
+    }
+    return tl_fail(err, TL_INVALID, "value %lld of this piece is %zu bytes long: Parquet values end at 2^31-1 bytes",
+                   (long long)i, values[i].len);
+}
+
 static tl_status add_piece(tl_pq_column_writer *w, const tl_pq_values *v, const tl_pq_piece *p, tl_error *err) {
     size_t bytes = 0;
     if (p->n_values > 0 &&
         !tl_pq_stage_measure(&w->stage, values_at(w, v, p->value), (size_t)p->n_values, &bytes)) {
-        return tl_fail(err, TL_INVALID, "a value is longer than 2^31-1 bytes: Parquet cannot hold it");
+        return too_long(v, p, err);
     }
     TL_TRY(tl_pq_said(add_levels(w, v, p), err));
     w->n_levels += p->n_levels;
@@ -458,13 +468,6 @@ static tl_status check_values(const tl_pq_column_writer *w, const tl_pq_values *
     }
     if (w->o.max_rep > 0 && v->n_levels > 0 && w->n_levels == 0 && v->rep[0] != 0) {
         return tl_fail(err, TL_INTERNAL, "a column chunk begins in the middle of a row");
-    }
-    for (int64_t i = 0; w->stage.width == 0 && i < v->n_values; i++) {
-        if (((const tl_bytes *)v->values)[i].len > INT32_MAX) {
-            return tl_fail(err, TL_INVALID,
-                           "value %lld of this piece is %zu bytes long: Parquet values end at 2^31-1 bytes",
-                           (long long)i, ((const tl_bytes *)v->values)[i].len);
-        }
     }
     return TL_OK;
 }

@@ -37,13 +37,32 @@ static tl_status reserve(tl_buf *out, size_t bound, tl_error *err) {
     return tl_buf_reserve(out, bound) == TL_OK ? TL_OK : tl_fail_memory(err, bound);
 }
 
+/* At level 3 and page sizes zstd looks for matches of 4 bytes. Among numbers those are chance: they cost 5 times the CPU
+ * (d2 of the benchmark: 0.39 s against 0.07 s) and save 0.5 % of the bytes. In bit-packed differences the one-table
+ * search gives smaller pages than the two-table one in half the time. Other levels are the caller's own choice. */
+static size_t set_zstd(ZSTD_CCtx *c, int32_t level, tl_pq_content content) {
+    size_t code = ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);
+    if (!ZSTD_isError(code)) {
+        code = ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
+    }
+    if (!ZSTD_isError(code) && level == 3 && content == TL_PQ_CONTENT_NUMBERS) {
+        code = ZSTD_CCtx_setParameter(c, ZSTD_c_minMatch, 5);
+    }
+    if (!ZSTD_isError(code) && level == 3 && content == TL_PQ_CONTENT_PACKED) {
+        code = ZSTD_CCtx_setParameter(c, ZSTD_c_strategy, ZSTD_fast);
+    }
+    return code;
+}
+
 static tl_status compress_zstd(tl_pq_codec_state *state, int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
     if (!state->zstd_compress && !(state->zstd_compress = ZSTD_createCCtx())) {
         return tl_fail_memory(err, 0);
     }
     TL_TRY(reserve(out, ZSTD_compressBound(in.len), err));
-    size_t n = ZSTD_compressCCtx(state->zstd_compress, out->data + out->len, out->cap - out->len, in.data, in.len,
-                                 level == INT32_MIN ? 3 : level);
+    size_t n = set_zstd(state->zstd_compress, level == INT32_MIN ? 3 : level, state->content);
+    if (!ZSTD_isError(n)) {
+        n = ZSTD_compress2(state->zstd_compress, out->data + out->len, out->cap - out->len, in.data, in.len);
+    }
     if (ZSTD_isError(n)) {
         return failed(TL_PQ_ZSTD, in, ZSTD_getErrorName(n), err);
     }
