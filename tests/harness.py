@@ -1,5 +1,6 @@
 """Drives the command under test and the peers. Used through the fixtures of conftest.py."""
 import collections
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -65,6 +66,20 @@ class Command:
         """The objects that a command prints, one a line."""
         return [json.loads(line) for line in self.ok(*args, **kw).splitlines() if line.strip()]
 
+    def create(self, name, schema, *args, **kw):
+        """Creates a table of this pyarrow.Schema; args: more of the command line ("--time-column", "time", ...)."""
+        with ipc_file(schema.empty_table()) as path:
+            return self.ok("create", name, "--from", path, *args, **kw)
+
+    def append(self, name, table, *args, **kw):
+        """Appends a pyarrow.Table; gives what the command prints."""
+        with ipc_file(table) as path:
+            return self.ok("append", name, path, *args, **kw)
+
+    def info(self, name):
+        """What `info --json` says, as a dict."""
+        return json.loads(self.ok("info", name, "--json"))
+
     def start(self, *args, lake=None, **kw):
         """A running process (subprocess.Popen), for tests with many writers."""
         return subprocess.Popen(self.argv(*args, lake=lake), env=self.env, stdin=kw.pop("stdin", subprocess.DEVNULL),
@@ -74,6 +89,16 @@ class Command:
         """Where a table is: <lake>/<namespace>/<name>."""
         namespace, _, table = name.rpartition(".")
         return pathlib.Path(self.lake) / (namespace or "default") / table
+
+
+@contextlib.contextmanager
+def ipc_file(table):
+    """A temporary Arrow IPC file with the rows of a pyarrow.Table."""
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "rows.arrow")
+        with pa.ipc.new_file(path, table.schema) as w:
+            w.write_table(table)
+        yield path
 
 
 def read_arrow(data):

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness import read_arrow
+
 
 def metadata_file(table_dir):
     """The newest v<N>.metadata.json of a table's folder."""
@@ -81,6 +83,11 @@ def timelake(tl, name, dedup=True):
     if not dedup:
         return tl.sql(query, "--namespace", namespace or "default", "--set", "read-dedup=off")
     return tl.sql(query, "--namespace", namespace or "default")
+
+
+def read_latest(tl, name):
+    """What the command's `latest` gives."""
+    return read_arrow(tl.ok("latest", name, "--format", "arrow", binary=True))
 
 
 # ---- comparison -------------------------------------------------------------------------------------------------------
