@@ -209,6 +209,9 @@ static tl_status make_statistics(tl_pq_chunk_build *c, tl_pq_statistics *out) {
     TL_TRY(tl_pq_bounds_store(&c->bounds, c->o, &c->arena, &bounds));
     out->has_null_count = true;
     out->null_count = c->n_nulls;
+    /* NaN is outside the bounds: only with its count do they speak for all values. */
+    out->has_nan_count = (c->o->type == TL_PQ_FLOAT || c->o->type == TL_PQ_DOUBLE) && !c->o->no_bounds;
+    out->nan_count = out->has_nan_count ? c->bounds.nan_count : 0;
     out->min_value = bounds.min;
     out->max_value = bounds.max;
     out->has_min_exact = bounds.min.data != NULL;
