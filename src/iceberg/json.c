@@ -1,37 +1,8 @@
 /* JSON text out, and the helpers around yyjson: its allocations, its errors, typed look-ups with messages. */
 #include "iceberg/json.h"
 
+#include "base/utf8.h"
 #include "iceberg/json_internal.h"
-
-static size_t utf8_length(const uint8_t *p, size_t left) {
-    uint8_t c = p[0];
-    if (c < 0x80) {
-        return 1;
-    }
-    size_t n = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-    if (c < 0xc2 || c > 0xf4 || left < n) {
-        return 0;
-    }
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool bad = (c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) ||
-               (c == 0xf4 && p[1] > 0x8f);
-    return bad ? 0 : n;
-}
-
-bool tl_utf8_valid(tl_bytes text) {
-    for (size_t i = 0; i < text.len;) {
-        size_t n = utf8_length(text.data + i, text.len - i);
-        if (n == 0) {
-            return false;
-        }
-        i += n;
-    }
-    return true;
-}
 
 static tl_status put_escaped(tl_buf *out, uint8_t c) {
     switch (c) {
@@ -50,7 +21,7 @@ static bool must_escape(uint8_t c) {
 
 tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) {
     tl_bytes bytes = tl_bytes_of(text);
-    if (!tl_utf8_valid(bytes)) {
+    if (!tl_utf8_is_valid(bytes)) {
         return tl_fail(err, TL_INVALID, "text \"%.60s\" is not UTF-8", text);
     }
     tl_status status = tl_buf_add_byte(out, '"');

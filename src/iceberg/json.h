@@ -7,8 +7,6 @@
 
 #include "base/buf.h"
 
-bool tl_utf8_valid(tl_bytes text); /* no overlong forms, no surrogates, at most U+10FFFF */
-
 /* A quoted and escaped string. TL_INVALID when it is not UTF-8. */
 tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) TL_CHECKED;
 

@@ -136,8 +136,4 @@ bool tl_transform_time_start(tl_transform transform, int32_t v, int64_t *out_us)
 /* "2026-01-01-23", "2026-01-01", "2026-01", "2026"; outside years 0-9999 the plain integer (spec a.1). */
 void tl_transform_time_label(tl_transform transform, int32_t v, char out[32]);
 
-/* The proleptic Gregorian calendar, days since 1970-01-01. `month` 1..12, `day` 1..31 (not checked). */
-int64_t tl_civil_to_days(int64_t year, int32_t month, int32_t day);
-void tl_civil_from_days(int64_t days, int64_t *year, int32_t *month, int32_t *day);
-
 #endif
