@@ -264,6 +264,12 @@ def spark_table(frame):
     return pa.Table.from_batches(batches) if batches else schema.empty_table()
 
 
+def write_from_spark(session, table_dir, out):
+    """All rows of the Iceberg table in this folder as Parquet files in `out`, written by Spark."""
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    session.read.format("iceberg").load(str(table_dir)).write.parquet(str(out))
+
+
 def read_with_old_spark(iceberg, dirs):
     with tempfile.TemporaryDirectory() as tmp:
         work = pathlib.Path(tmp)
@@ -272,11 +278,11 @@ def read_with_old_spark(iceberg, dirs):
         if run.returncode == 77:
             pytest.skip(run.stdout.strip())
         assert run.returncode == 0, f"Spark with Iceberg {iceberg}: {run.stderr[-4000:]}"
-        return [pq.read_table(work / f"{i}.parquet") for i in range(len(dirs))]
+        return [pq.read_table(work / f"{i}") for i in range(len(dirs))]
 
 
 def _old_spark_main(iceberg, tmp):
-    """The process behind read_with_old_spark: dirs.json in, <i>.parquet out."""
+    """The process behind read_with_old_spark: dirs.json in, folders <i> of Parquet files out."""
     work = pathlib.Path(tmp)
     try:
         session = start_spark(iceberg, work)
@@ -284,7 +290,7 @@ def _old_spark_main(iceberg, tmp):
         print(reason)
         sys.exit(77)
     for i, path in enumerate(json.loads((work / "dirs.json").read_text())):
-        pq.write_table(spark_table(session.read.format("iceberg").load(path)), work / f"{i}.parquet")
+        write_from_spark(session, path, work / f"{i}")
     session.stop()
 
 

@@ -12,8 +12,9 @@ import re
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from harness import read_arrow
+from harness import read_arrow, write_from_spark
 
 
 def metadata_file(table_dir):
@@ -68,6 +69,12 @@ def spark(session, table_dir):
     """Spark by path: takes the version that version-hint.text names, or the newest."""
     from harness import spark_table
     return spark_table(session.read.format("iceberg").load(str(table_dir)))
+
+
+def spark_large(session, table_dir, out):
+    """The same for tables that do not fit into Spark's driver: by way of Parquet files in the folder `out`."""
+    write_from_spark(session, table_dir, out)
+    return pq.read_table(out)
 
 
 def peer(peer_, lake, name, dedup=True):
@@ -179,3 +186,23 @@ def newest(table, series, time):
             text = text.chunk(0)
         change[:-1] |= pc.not_equal(text.slice(0, len(text) - 1), text.slice(1)).to_numpy(zero_copy_only=False)
     return by.filter(pa.array(change))
+
+
+def fingerprint(table, columns):
+    """Equal for tables with the same multiset of rows in these columns, whatever their order: for tables too large to sort
+    one per engine. Built from 64-bit hashes of the rows; -0.0 and 0.0 are not told apart."""
+    con = duckdb_connection().cursor()
+    con.execute("set timezone='UTC'")
+    con.register("rows", pa.table({c: table.column(c).cast(plain_type(table.schema.field(c).type)) for c in columns}))
+    of = ", ".join(f'"{c}"' for c in columns)
+    row = con.execute(f"select count(*), sum(h::hugeint), bit_xor(h), sum((h >> 7)::hugeint * (h & 65535)::hugeint) "
+                      f"from (select hash({of}) as h from rows)").fetchone()
+    con.close()
+    return row
+
+
+def keep_last(table, key):
+    """The last row of each key in the order of the table."""
+    numbered = table.append_column("#", pa.array(np.arange(table.num_rows)))
+    last = numbered.group_by(key).aggregate([("#", "max")]).column("#_max")
+    return table.take(last.combine_chunks().sort())
