@@ -24,6 +24,10 @@ if(TL_SANITIZE)
   add_link_options(${_san})
 endif()
 
+if(TL_FUZZ)
+  add_compile_options($<$<COMPILE_LANGUAGE:C>:-fsanitize=fuzzer-no-link>)
+endif()
+
 set(TL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wvla -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes)
 if(TL_WERROR)
   list(APPEND TL_WARNINGS -Werror)

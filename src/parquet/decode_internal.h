@@ -18,6 +18,7 @@
  * came to 2^31 bytes, which a stream answers with shorter batches. */
 typedef struct tl_pq_budget {
     size_t used, limit;
+    size_t handed; /* part of `used` that belongs to arrays by now; forgotten when their batch is done */
     bool too_long;
 } tl_pq_budget;
 
@@ -51,6 +52,8 @@ tl_status tl_pq_vector_reserve_data(tl_pq_vector *v, size_t bytes, tl_error *err
 tl_status tl_pq_vector_reserve_levels(tl_pq_vector *v, int64_t levels, tl_error *err) TL_CHECKED;
 void tl_pq_vector_free(tl_pq_vector *v);  /* keeps type and levels: usable again */
 void tl_pq_vector_clear(tl_pq_vector *v); /* empty, buffers kept */
+/* Forgets buffers that an array has taken over: validity if it counts, and values unless `keep_values`. */
+void tl_pq_vector_disown(tl_pq_vector *v, bool keep_values);
 
 /* Validity of slots [n, n + slots), which must be reserved. */
 tl_status tl_pq_vector_need_validity(tl_pq_vector *v, tl_error *err) TL_CHECKED;

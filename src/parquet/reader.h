@@ -21,6 +21,7 @@ tl_pq_source tl_pq_source_bytes(const tl_bytes *bytes); /* `bytes` must outlive 
 typedef struct tl_pq_read_options {
     size_t memory_limit; /* for one row group's decoded bytes and every single buffer; 0 = 2^40. Sizes that the file
                             claims are believed only within what its bytes can hold. */
+    bool int96_micros;   /* INT96 -> timestamp[us] instead of timestamp[ns], which ends in the year 2262 */
     bool check_crc;      /* verify page checksums where there are some; default off as in other readers */
     size_t tail;         /* bytes read at first to get at the footer; 0 = 64 KiB */
     /* A footer known already (the head keeps some): the file's last `footer_len` bytes. */

@@ -138,14 +138,28 @@ void tl_pq_vector_clear(tl_pq_vector *v) {
     }
 }
 
+static size_t value_bytes(const tl_pq_vector *v) {
+    size_t used = v->values && !v->external ? (size_t)v->cap * (size_t)v->width : 0;
+    used += v->offsets ? ((size_t)v->cap + 1) * 4 : 0;
+    return used + (v->data ? v->data_cap : 0);
+}
+
+void tl_pq_vector_disown(tl_pq_vector *v, bool keep_values) {
+    if (v->has_validity) {
+        v->budget->handed += bit_bytes(v->cap);
+        v->validity = NULL;
+    }
+    if (!keep_values) {
+        v->budget->handed += value_bytes(v);
+        v->values = v->data = NULL;
+        v->offsets = NULL;
+    }
+}
+
 void tl_pq_vector_free(tl_pq_vector *v) {
-    size_t used = 0;
+    size_t used = value_bytes(v) + (v->validity ? bit_bytes(v->cap) : 0);
     used += v->def ? (size_t)v->cap_levels : 0;
     used += v->rep ? (size_t)v->cap_levels : 0;
-    used += v->validity ? bit_bytes(v->cap) : 0;
-    used += v->values && !v->external ? (size_t)v->cap * (size_t)v->width : 0;
-    used += v->offsets ? ((size_t)v->cap + 1) * 4 : 0;
-    used += v->data ? v->data_cap : 0;
     if (v->budget) {
         v->budget->used -= used < v->budget->used ? used : v->budget->used;
     }
