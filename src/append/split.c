@@ -192,11 +192,11 @@ static tl_status tabled_bucket(tl_splitter *s, uint32_t series, uint32_t *out, t
     return TL_OK;
 }
 
-tl_status tl_splitter_add(tl_splitter *s, const int64_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
+tl_status tl_splitter_add(tl_splitter *s, const uint8_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
                           tl_error *err) {
     *bad = -1;
     for (int64_t i = 0; i < n_rows; i++) {
-        int64_t us = times[i];
+        int64_t us = tl_load_i64(times + i * 8);
         if (s->n_partitions == 0 || us < s->partitions[s->last].first_us || us > s->partitions[s->last].last_us) {
             bool held;
             TL_TRY(find_partition(s, us, &held, err));

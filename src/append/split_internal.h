@@ -6,6 +6,7 @@
 #ifndef TL_APPEND_SPLIT_INTERNAL_H
 #define TL_APPEND_SPLIT_INTERNAL_H
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "iceberg/types.h"
 
@@ -41,9 +42,9 @@ void tl_splitter_init(tl_splitter *s, tl_transform chunk);
 void tl_splitter_reset(tl_splitter *s);
 size_t tl_splitter_bytes(const tl_splitter *s);
 
-/* numbers[i] is the series number of row i and becomes its bucket number. On TL_INVALID *bad is the first row whose time
- * no partition can hold (the caller words the error); otherwise -1. */
-tl_status tl_splitter_add(tl_splitter *s, const int64_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
+/* `times` are int64 values at any address; numbers[i] is the series number of row i and becomes its bucket number. On
+ * TL_INVALID *bad is the first row whose time no partition can hold (the caller words the error); otherwise -1. */
+tl_status tl_splitter_add(tl_splitter *s, const uint8_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
                           tl_error *err) TL_CHECKED;
 
 /* Bucket numbers in file order into out[n_buckets]; `ranks` are the places of the series (rank_internal.h). */

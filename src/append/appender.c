@@ -1,0 +1,327 @@
+/*
+ * The appender: takes batches into groups, sorts, writes and stages them. See append.h.
+ */
+#include "append/appender_internal.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "iceberg/parquet_schema.h"
+#include "table/settings.h"
+
+#define DEFAULT_MEMORY ((int64_t)1 << 30)
+#define LEAST_MEMORY ((int64_t)1 << 20)
+#define VALUE_BYTES_MOST ((int64_t)INT32_MAX - ((int64_t)1 << 24) - 4) /* a Parquet page holds no longer value */
+#define SORT_BYTES 12 /* per row: its number and its time in file order */
+
+/* ---- making one ---- */
+
+/* The partition that rows get: the table's default spec must be the one of its contract. */
+static tl_status check_spec(const tl_appender *a, tl_transform *chunk, tl_error *err) {
+    const tl_partition_spec *spec = tl_metadata_spec(&a->table->metadata);
+    const tl_contract *c = a->contract;
+    *chunk = TL_TRANSFORM_VOID;
+    if (!spec || spec->n_fields == 0) {
+        return TL_OK;
+    }
+    if (spec->n_fields == 1 && c->time >= 0 && spec->fields[0].source_id == a->schema->fields[c->time].id &&
+        spec->fields[0].transform == c->chunk) {
+        *chunk = c->chunk;
+        return TL_OK;
+    }
+    return tl_fail(err, TL_UNSUPPORTED, "table %s: its partition spec (field \"%s\") is another writer's; appending to it "
+                   "is not supported", a->table->name, spec->fields[0].name);
+}
+
+static void read_options(tl_appender *a, const tl_append_options *options) {
+    const tl_metadata *m = &a->table->metadata;
+    a->options = options ? *options : (tl_append_options){0};
+    int64_t limit = a->options.memory_limit > 0 ? a->options.memory_limit : DEFAULT_MEMORY;
+    a->memory_limit = (size_t)(limit < LEAST_MEMORY ? LEAST_MEMORY : limit);
+    int64_t rows = tl_setting_int(m, "row-group-rows");
+    a->layout.rows = (uint32_t)(rows < 1 ? 1 : rows > (1 << 30) ? 1 << 30 : rows);
+    size_t bytes = a->memory_limit / 4;
+    a->layout.bytes = bytes < ((size_t)1 << 18) ? (size_t)1 << 18 : bytes > ((size_t)1 << 28) ? (size_t)1 << 28 : bytes;
+}
+
+static tl_status make_parts(tl_appender *a, tl_error *err) {
+    TL_TRY(check_spec(a, &a->chunk, err));
+    tl_splitter_init(&a->splitter, a->chunk);
+    tl_pq_schema_element *elements;
+    int32_t n_elements;
+    TL_TRY(tl_iceberg_parquet_schema(a->schema, &a->arena, &elements, &n_elements, err));
+    TL_TRY(tl_leaves_make(elements, n_elements, &a->leaves, err));
+    int32_t n_series = a->contract->time >= 0 ? a->contract->n_series : 0;
+    TL_TRY(tl_ranker_create(a->schema, a->contract->series, n_series, &a->ranker, err));
+    TL_TRY(tl_encoder_make(a->table, &a->leaves, a->ranker, &a->encoder, err));
+    return tl_stager_init(&a->stager, a->table, &a->encoder, a->options.pool, err);
+}
+
+tl_status tl_appender_create(tl_table *table, const tl_append_options *options, tl_appender **out, tl_error *err) {
+    *out = NULL;
+    tl_appender *a = tl_calloc(1, sizeof *a);
+    if (!a) {
+        return tl_fail_memory(err, sizeof *a);
+    }
+    a->table = tl_table_retain(table);
+    a->schema = tl_metadata_schema(&table->metadata);
+    a->contract = &table->contract;
+    read_options(a, options);
+    tl_status status = make_parts(a, err);
+    if (status != TL_OK) {
+        tl_appender_free(a);
+        return status;
+    }
+    *out = a;
+    return TL_OK;
+}
+
+void tl_appender_free(tl_appender *a) {
+    if (!a) {
+        return;
+    }
+    tl_stager_free(&a->stager, true); /* after a success its list is empty */
+    tl_group_reset(&a->group);
+    tl_splitter_reset(&a->splitter);
+    tl_ranker_free(a->ranker);
+    tl_encoder_free(&a->encoder);
+    tl_leaves_free(&a->leaves);
+    tl_rows_free(&a->newest);
+    tl_free(a->touched);
+    tl_arena_free(&a->arena);
+    tl_table_release(a->table);
+    tl_free(a);
+}
+
+/* ---- taking a batch ---- */
+
+/* Texts and blobs that no page could hold; only 64-bit offsets can make them. */
+static tl_status check_lengths(const tl_appender *a, const tl_column *c, const char *name, tl_error *err) {
+    if (c->kind == TL_COLUMN_BYTES && c->offsets64) {
+        for (int64_t i = 0; i < c->length; i++) {
+            int64_t len = c->offsets64[i + 1] - c->offsets64[i];
+            if (len > VALUE_BYTES_MOST && !tl_column_is_null(c, i)) {
+                return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: a value of %lld bytes is too long (at most %lld)",
+                               name, (long long)(a->rows_in + i + 1), (long long)len, (long long)VALUE_BYTES_MOST);
+            }
+        }
+    }
+    return TL_OK;
+}
+
+static tl_status check_batch(const tl_appender *a, const tl_batch *b, tl_error *err) {
+    if (b->n_columns != a->schema->n_fields) {
+        return tl_fail(err, TL_INTERNAL, "a batch of %d columns for a table of %d", b->n_columns, a->schema->n_fields);
+    }
+    if (b->n_rows > TL_GROUP_ROWS) {
+        return tl_fail(err, TL_UNSUPPORTED, "a batch of %lld rows is too large; send at most 2^31 rows at a time",
+                       (long long)b->n_rows);
+    }
+    for (int32_t i = 0; i < b->n_columns; i++) {
+        TL_TRY(check_lengths(a, &b->columns[i], a->schema->fields[i].name, err));
+    }
+    if (a->contract->time < 0) {
+        return TL_OK;
+    }
+    const tl_column *time = &b->columns[a->contract->time];
+    for (int64_t i = 0; time->validity && i < b->n_rows; i++) {
+        if (tl_column_is_null(time, i)) {
+            return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: null; every row needs a time",
+                           a->schema->fields[a->contract->time].name, (long long)(a->rows_in + i + 1));
+        }
+    }
+    return TL_OK;
+}
+
+static tl_status fail_time(const tl_appender *a, const tl_batch *b, int64_t row, tl_error *err) {
+    const tl_field *field = &a->schema->fields[a->contract->time];
+    int64_t us = tl_load_i64(b->columns[a->contract->time].values + row * 8);
+    char text[TL_NUM_TEXT];
+    (void)tl_print_timestamp(us, 1000000, field->type.id == TL_TYPE_TIMESTAMPTZ, text);
+    const char *chunk = a->chunk == TL_TRANSFORM_HOUR ? "hour" : a->chunk == TL_TRANSFORM_MONTH ? "month" : "day";
+    return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: %s (%lld us) is outside what %s partitions can hold",
+                   field->name, (long long)(a->rows_in + row + 1), text, (long long)us, chunk);
+}
+
+/* Do all insertion times equal? Then nothing compares them and the column is written as one run. */
+static void note_ingest(tl_appender *a, const tl_batch *b) {
+    tl_ingest_seen *seen = &a->ingest;
+    if (a->contract->ingest < 0 || b->n_rows == 0 || seen->varies) {
+        return;
+    }
+    const tl_column *c = &b->columns[a->contract->ingest];
+    if (c->validity) {
+        seen->varies = true;
+        return;
+    }
+    int64_t first = tl_load_i64(c->values);
+    uint64_t different = 0;
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        different |= tl_load_u64(c->values + i * 8) ^ (uint64_t)first;
+    }
+    seen->varies = different != 0 || (seen->any && seen->value != first);
+    seen->any = true;
+    seen->value = first;
+}
+
+/* Bucket numbers of the batch's rows; NULL in plain tables. */
+static tl_status number_rows(tl_appender *a, const tl_batch *b, uint32_t **out, tl_error *err) {
+    *out = NULL;
+    if (a->contract->time < 0) {
+        return TL_OK;
+    }
+    uint32_t *numbers = tl_alloc_array((size_t)b->n_rows, sizeof *numbers);
+    if (!numbers) {
+        return tl_fail_memory(err, (size_t)b->n_rows * sizeof *numbers);
+    }
+    int64_t bad = -1;
+    tl_status status = tl_ranker_add(a->ranker, b->columns, b->n_rows, numbers, err);
+    if (status == TL_OK) {
+        const uint8_t *times = b->columns[a->contract->time].values;
+        status = tl_splitter_add(&a->splitter, times, b->n_rows, numbers, &bad, err);
+    }
+    if (status != TL_OK) {
+        tl_free(numbers);
+        return bad >= 0 ? fail_time(a, b, bad, err) : status;
+    }
+    *out = numbers;
+    return TL_OK;
+}
+
+tl_status tl_appender_add(tl_appender *a, tl_batch *batch, tl_error *err) {
+    tl_status status = check_batch(a, batch, err);
+    uint32_t *numbers = NULL;
+    if (status == TL_OK && batch->n_rows > 0) {
+        int64_t n = batch->n_rows;
+        status = number_rows(a, batch, &numbers, err);
+        if (status == TL_OK) {
+            note_ingest(a, batch);
+            status = tl_group_add(&a->group, batch, numbers, err);
+        }
+        if (status == TL_OK) {
+            a->rows_in += n;
+            return TL_OK;
+        }
+        tl_free(numbers);
+    }
+    tl_batch_free(batch);
+    return status;
+}
+
+/* ---- sorting and writing ---- */
+
+tl_status tl_appender_sort(tl_appender *a, tl_sorted *out, tl_error *err) {
+    const uint32_t *ranks;
+    TL_TRY(tl_ranker_ranks(a->ranker, &ranks, err));
+    tl_sort_options options = {.time = a->contract->time,
+                               .ingest = a->ingest.varies ? a->contract->ingest : -1,
+                               .keep_last = a->contract->dedup};
+    return tl_sort_group(&a->group, &a->splitter, ranks, tl_ranker_count(a->ranker), &options, a->options.pool, out, err);
+}
+
+/* Plain tables: the rows of the group as they came, one part. */
+static tl_status arrival_order(const tl_appender *a, tl_sorted *out, tl_error *err) {
+    *out = (tl_sorted){.n_parts = 1, .n_rows = a->group.n_rows};
+    out->parts = tl_calloc(1, sizeof *out->parts);
+    if (!out->parts) {
+        return tl_fail_memory(err, sizeof *out->parts);
+    }
+    out->parts[0].n = (uint32_t)a->group.n_rows;
+    return TL_OK;
+}
+
+/* Columns whose runs would not be exact are written row by row after all. */
+static void settle_plans(tl_appender *a) {
+    const tl_contract *c = a->contract;
+    for (int32_t k = 0; c->time >= 0 && k < c->n_series; k++) {
+        if (tl_ranker_mixed(a->ranker, k)) {
+            a->encoder.plans[c->series[k]].how = TL_HOW_FLAT;
+        }
+    }
+    if (c->ingest >= 0 && c->ingest != c->time) {
+        tl_column_plan *plan = &a->encoder.plans[c->ingest];
+        plan->how = a->ingest.varies || !a->ingest.any ? TL_HOW_FLAT : TL_HOW_CONSTANT;
+        memcpy(plan->value, &a->ingest.value, sizeof a->ingest.value);
+    }
+}
+
+tl_status tl_appender_write(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
+                            bool more, tl_error *err) {
+    tl_layout layout;
+    TL_TRY(tl_layout_plan(sorted, sources, a->schema->n_fields, source_bytes, &a->layout, &layout, err));
+    tl_status status = TL_OK;
+    if (!a->chosen) {
+        settle_plans(a);
+        status = tl_choose_encodings(&a->encoder, sources, sorted, &layout, a->options.compact_profile, a->options.pool,
+                                     a->stager.scratch, err);
+        a->chosen = true;
+    }
+    if (status == TL_OK) {
+        status = tl_stager_wave(&a->stager, sources, sorted, &layout, more, err);
+    }
+    tl_free(layout.groups);
+    return status;
+}
+
+static tl_status write_group(tl_appender *a, tl_error *err) {
+    tl_sorted sorted = {0};
+    tl_status status;
+    if (a->contract->time < 0) {
+        status = arrival_order(a, &sorted, err);
+    } else {
+        status = tl_appender_sort(a, &sorted, err);
+        if (status == TL_OK) {
+            status = tl_appender_note(a, &sorted, err);
+        }
+    }
+    if (status == TL_OK) {
+        tl_sources sources = tl_group_sources(&a->group);
+        status = tl_appender_write(a, &sources, &sorted, a->group.bytes, false, err);
+    }
+    tl_sorted_free(&sorted);
+    return status;
+}
+
+/* Rows written per touched partition, from the files. */
+static void count_touched(tl_appender *a, tl_staged *out) {
+    int32_t f = 0;
+    for (uint32_t i = 0; i < a->n_touched; i++) {
+        a->touched[i].rows = 0;
+        for (; f < out->n_files; f++) { /* files come in the order of partitions too */
+            int32_t value = out->files[f].n_partition ? tl_load_i32(out->files[f].partition[0].value.data)
+                                                      : a->touched[i].partition;
+            if (value != a->touched[i].partition) {
+                break;
+            }
+            a->touched[i].rows += out->files[f].record_count;
+        }
+    }
+}
+
+tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) {
+    *out = (tl_staged){0};
+    if (a->rows_in == 0) {
+        return TL_OK;
+    }
+    tl_status status = write_group(a, err);
+    if (status == TL_OK) {
+        status = tl_stager_take(&a->stager, out, err);
+    }
+    if (status == TL_OK) {
+        count_touched(a, out);
+        out->touched = tl_arena_copy(&out->arena, a->touched, a->n_touched * sizeof *out->touched);
+        if (!out->touched) {
+            tl_staged_discard(a->table->store, out);
+            tl_staged_free(out);
+            status = tl_fail_memory(err, a->n_touched * sizeof *out->touched);
+        }
+    }
+    if (status != TL_OK) {
+        tl_stager_free(&a->stager, true);
+        return status;
+    }
+    out->n_touched = (int32_t)a->n_touched;
+    out->rows_in = a->rows_in;
+    out->newest = a->newest;
+    a->newest = (tl_rows){0};
+    return TL_OK;
+}
