@@ -15,7 +15,7 @@ struct tl_pq_column_writer {
     bool finished;
     /* the page in the making */
     tl_buf def_bytes, rep_bytes, body;
-    tl_pq_rle def, rep;
+    tl_pq_rle_out def, rep;
     int64_t n_levels, n_values, n_rows;
     size_t value_bytes; /* as if all values were PLAIN */
     tl_pq_bounds bounds;

@@ -48,14 +48,14 @@ static tl_status put_header(size_t n, int64_t first, tl_buf *out) {
     return tl_pq_put_varint(out, tl_pq_zigzag(first));
 }
 
-tl_status tl_pq_encode_delta_i64(const int64_t *values, size_t n, tl_buf *out) {
-    TL_TRY(put_header(n, n ? values[0] : 0, out));
+tl_status tl_pq_encode_delta_i64(const void *values, size_t n, tl_buf *out) {
+    TL_TRY(put_header(n, n ? tl_load_i64(values) : 0, out));
     int64_t deltas[BLOCK];
     for (size_t from = 1; from < n; from += BLOCK) {
         size_t count = n - from < BLOCK ? n - from : BLOCK;
-        const int64_t *v = values + from;
+        const uint8_t *v = (const uint8_t *)values + from * 8;
         for (size_t i = 0; i < count; i++) {
-            deltas[i] = (int64_t)((uint64_t)v[i] - (uint64_t)v[(ptrdiff_t)i - 1]);
+            deltas[i] = (int64_t)(tl_load_u64(v + i * 8) - tl_load_u64(v + i * 8 - 8));
         }
         TL_TRY(put_block(deltas, count, out));
     }
@@ -63,14 +63,14 @@ tl_status tl_pq_encode_delta_i64(const int64_t *values, size_t n, tl_buf *out) {
 }
 
 /* Differences wrap at 32 bits here: readers of INT32 keep no wider ones. */
-tl_status tl_pq_encode_delta_i32(const int32_t *values, size_t n, tl_buf *out) {
-    TL_TRY(put_header(n, n ? values[0] : 0, out));
+tl_status tl_pq_encode_delta_i32(const void *values, size_t n, tl_buf *out) {
+    TL_TRY(put_header(n, n ? tl_load_i32(values) : 0, out));
     int64_t deltas[BLOCK];
     for (size_t from = 1; from < n; from += BLOCK) {
         size_t count = n - from < BLOCK ? n - from : BLOCK;
-        const int32_t *v = values + from;
+        const uint8_t *v = (const uint8_t *)values + from * 4;
         for (size_t i = 0; i < count; i++) {
-            deltas[i] = (int32_t)((uint32_t)v[i] - (uint32_t)v[(ptrdiff_t)i - 1]);
+            deltas[i] = (int32_t)(tl_load_u32(v + i * 4) - tl_load_u32(v + i * 4 - 4));
         }
         TL_TRY(put_block(deltas, count, out));
     }

@@ -9,9 +9,9 @@
 /* Bit-packed runs that grow group by group keep a header of one byte: 63 groups at most. */
 #define MAX_OPEN_GROUPS 63
 
-void tl_pq_rle_begin(tl_pq_rle *e, unsigned width, tl_buf *out) { *e = (tl_pq_rle){.out = out, .width = width}; }
+void tl_pq_rle_begin(tl_pq_rle_out *e, unsigned width, tl_buf *out) { *e = (tl_pq_rle_out){.out = out, .width = width}; }
 
-static tl_status put_groups(tl_pq_rle *e, const uint32_t *values, size_t groups) {
+static tl_status put_groups(tl_pq_rle_out *e, const uint32_t *values, size_t groups) {
     if (groups == 0) {
         return TL_OK;
     }
@@ -30,7 +30,7 @@ static tl_status put_groups(tl_pq_rle *e, const uint32_t *values, size_t groups)
     return TL_OK;
 }
 
-static tl_status put_run(tl_pq_rle *e, uint32_t value, uint64_t count) {
+static tl_status put_run(tl_pq_rle_out *e, uint32_t value, uint64_t count) {
     e->open_groups = 0;
     TL_TRY(tl_pq_put_varint(e->out, count << 1));
     return tl_buf_add(e->out, &value, (e->width + 7) / 8);
@@ -44,7 +44,7 @@ static bool all_equal(const uint32_t *v) {
 
 /* One value behind the pending ones. Eight equal ones become a run that may grow; only called when no run is open,
  * or from settle_run, which takes that into account. */
-static tl_status push_pending(tl_pq_rle *e, uint32_t value, bool *became_run) {
+static tl_status push_pending(tl_pq_rle_out *e, uint32_t value, bool *became_run) {
     e->pending[e->n_pending++] = value;
     *became_run = false;
     if (e->n_pending < 8) {
@@ -59,7 +59,7 @@ static tl_status push_pending(tl_pq_rle *e, uint32_t value, bool *became_run) {
 }
 
 /* Ends the open run: it is written, or its values join the pending ones. */
-static tl_status settle_run(tl_pq_rle *e) {
+static tl_status settle_run(tl_pq_rle_out *e) {
     while (e->run_count && e->n_pending) {
         bool became_run;
         TL_TRY(push_pending(e, e->run_value, &became_run));
@@ -79,7 +79,7 @@ static tl_status settle_run(tl_pq_rle *e) {
     return TL_OK;
 }
 
-tl_status tl_pq_rle_add_run(tl_pq_rle *e, uint32_t value, uint64_t count) {
+tl_status tl_pq_rle_add_run(tl_pq_rle_out *e, uint32_t value, uint64_t count) {
     if (e->run_count && e->run_value != value) {
         TL_TRY(settle_run(e));
     }
@@ -104,7 +104,7 @@ static size_t run_length(const uint32_t *values, size_t n, uint32_t value) {
     return i;
 }
 
-tl_status tl_pq_rle_add(tl_pq_rle *e, const uint32_t *values, size_t n) {
+tl_status tl_pq_rle_add(tl_pq_rle_out *e, const uint32_t *values, size_t n) {
     size_t i = 0;
     while (i < n) {
         if (e->run_count) {
@@ -140,7 +140,7 @@ tl_status tl_pq_rle_add(tl_pq_rle *e, const uint32_t *values, size_t n) {
     return TL_OK;
 }
 
-tl_status tl_pq_rle_add_u8(tl_pq_rle *e, const uint8_t *values, size_t n) {
+tl_status tl_pq_rle_add_u8(tl_pq_rle_out *e, const uint8_t *values, size_t n) {
     uint32_t wide[512];
     size_t i = 0;
     while (i < n) {
@@ -164,7 +164,7 @@ tl_status tl_pq_rle_add_u8(tl_pq_rle *e, const uint8_t *values, size_t n) {
     return TL_OK;
 }
 
-tl_status tl_pq_rle_end(tl_pq_rle *e) {
+tl_status tl_pq_rle_end(tl_pq_rle_out *e) {
     if (e->run_count && e->n_pending == 0) {
         uint64_t count = e->run_count;
         e->run_count = 0;

@@ -136,7 +136,7 @@ static unsigned index_width(uint32_t dictionary_size) {
 static tl_status encode_indices(tl_pq_stage *s, uint32_t dictionary_size, tl_buf *out) {
     unsigned width = index_width(dictionary_size);
     TL_TRY(tl_buf_add_byte(out, (uint8_t)width));
-    tl_pq_rle rle;
+    tl_pq_rle_out rle;
     tl_pq_rle_begin(&rle, width, out);
     const uint32_t *single = (const uint32_t *)(const void *)s->indices.data;
     size_t done = 0, n_single = s->indices.len / 4;
@@ -159,15 +159,13 @@ static tl_status encode_indices(tl_pq_stage *s, uint32_t dictionary_size, tl_buf
 static tl_status encode_boolean_runs(const uint8_t *values, size_t n, tl_buf *out) {
     size_t at = out->len;
     TL_TRY(tl_buf_add(out, &(uint32_t){0}, 4));
-    tl_pq_rle rle;
+    tl_pq_rle_out rle;
     tl_pq_rle_begin(&rle, 1, out);
     TL_TRY(tl_pq_rle_add_u8(&rle, values, n));
     TL_TRY(tl_pq_rle_end(&rle));
     tl_store_u32(out->data + at, (uint32_t)(out->len - at - 4));
     return TL_OK;
 }
-
-static const int32_t *int32s(const tl_buf *b) { return (const int32_t *)(const void *)b->data; }
 
 tl_status tl_pq_stage_encode(tl_pq_stage *s, uint32_t dictionary_size, tl_buf *out) {
     size_t n = (size_t)s->n_values;
@@ -176,15 +174,15 @@ tl_status tl_pq_stage_encode(tl_pq_stage *s, uint32_t dictionary_size, tl_buf *o
     case TL_PQ_RLE_DICTIONARY: return encode_indices(s, dictionary_size, out);
     case TL_PQ_RLE: return encode_boolean_runs(values, n, out);
     case TL_PQ_DELTA_BINARY_PACKED:
-        return s->type == TL_PQ_INT32 ? tl_pq_encode_delta_i32((const int32_t *)(const void *)values, n, out)
-                                      : tl_pq_encode_delta_i64((const int64_t *)(const void *)values, n, out);
+        return s->type == TL_PQ_INT32 ? tl_pq_encode_delta_i32(values, n, out)
+                                      : tl_pq_encode_delta_i64(values, n, out);
     case TL_PQ_BYTE_STREAM_SPLIT: return tl_pq_encode_split(values, n, (size_t)s->width, out);
     case TL_PQ_DELTA_LENGTH_BYTE_ARRAY:
-        TL_TRY(tl_pq_encode_delta_i32(int32s(&s->lengths), n, out));
+        TL_TRY(tl_pq_encode_delta_i32(s->lengths.data, n, out));
         return tl_buf_add(out, s->raw.data, s->raw.len);
     case TL_PQ_DELTA_BYTE_ARRAY:
-        TL_TRY(tl_pq_encode_delta_i32(int32s(&s->prefixes), n, out));
-        TL_TRY(tl_pq_encode_delta_i32(int32s(&s->lengths), n, out));
+        TL_TRY(tl_pq_encode_delta_i32(s->prefixes.data, n, out));
+        TL_TRY(tl_pq_encode_delta_i32(s->lengths.data, n, out));
         return tl_buf_add(out, s->raw.data, s->raw.len);
     default: break;
     }

@@ -39,7 +39,7 @@ void tl_pq_pack_u64(const uint64_t *in, size_t groups, unsigned width, uint8_t *
 /* ---- the RLE / bit-packing hybrid (encode_rle.c) ---- */
 
 /* Takes runs and values in any mixture and appends the encoding to `out`. All state is here; zeroing it forgets. */
-typedef struct tl_pq_rle {
+typedef struct tl_pq_rle_out {
     tl_buf *out;
     unsigned width; /* bits, 1-32 */
     uint32_t pending[8];
@@ -48,18 +48,19 @@ typedef struct tl_pq_rle {
     uint64_t run_count;   /* a run that may grow yet */
     size_t group_header;  /* where the open bit-packed run's one-byte header stands */
     unsigned open_groups; /* 0 = none is open */
-} tl_pq_rle;
+} tl_pq_rle_out;
 
-void tl_pq_rle_begin(tl_pq_rle *e, unsigned width, tl_buf *out);
-tl_status tl_pq_rle_add_run(tl_pq_rle *e, uint32_t value, uint64_t count) TL_CHECKED;
-tl_status tl_pq_rle_add(tl_pq_rle *e, const uint32_t *values, size_t n) TL_CHECKED;
-tl_status tl_pq_rle_add_u8(tl_pq_rle *e, const uint8_t *values, size_t n) TL_CHECKED; /* levels, booleans */
-tl_status tl_pq_rle_end(tl_pq_rle *e) TL_CHECKED;
+void tl_pq_rle_begin(tl_pq_rle_out *e, unsigned width, tl_buf *out);
+tl_status tl_pq_rle_add_run(tl_pq_rle_out *e, uint32_t value, uint64_t count) TL_CHECKED;
+tl_status tl_pq_rle_add(tl_pq_rle_out *e, const uint32_t *values, size_t n) TL_CHECKED;
+tl_status tl_pq_rle_add_u8(tl_pq_rle_out *e, const uint8_t *values, size_t n) TL_CHECKED; /* levels, booleans */
+tl_status tl_pq_rle_end(tl_pq_rle_out *e) TL_CHECKED;
 
 /* ---- encoders of whole pages: append to `out` ---- */
 
-tl_status tl_pq_encode_delta_i32(const int32_t *values, size_t n, tl_buf *out) TL_CHECKED; /* encode_delta.c */
-tl_status tl_pq_encode_delta_i64(const int64_t *values, size_t n, tl_buf *out) TL_CHECKED;
+/* Numbers may stand at any address: Arrow buffers need not be aligned. */
+tl_status tl_pq_encode_delta_i32(const void *values, size_t n, tl_buf *out) TL_CHECKED; /* encode_delta.c */
+tl_status tl_pq_encode_delta_i64(const void *values, size_t n, tl_buf *out) TL_CHECKED;
 tl_status tl_pq_encode_split(const uint8_t *values, size_t n, size_t width, tl_buf *out) TL_CHECKED; /* encode_split.c */
 tl_status tl_pq_encode_bits(const uint8_t *values, size_t n, tl_buf *out) TL_CHECKED; /* encode_plain.c: booleans */
 tl_status tl_pq_encode_byte_arrays(const tl_bytes *values, size_t n, tl_buf *out) TL_CHECKED; /* each with its length */
