@@ -4,6 +4,7 @@
 
 #include "api/lake.h"
 #include "base/mem.h"
+#include "iceberg/json.h"
 #include "table/settings.h"
 #include "yyjson.h"
 
@@ -186,22 +187,6 @@ static bool add_data(yyjson_mut_doc *doc, yyjson_mut_val *root, const tl_table *
     return ok && add_text(doc, root, "last_value_index", index);
 }
 
-static void *json_alloc(void *ctx, size_t size) {
-    (void)ctx;
-    return tl_alloc(size);
-}
-
-static void *json_realloc(void *ctx, void *p, size_t old_size, size_t size) {
-    (void)ctx;
-    (void)old_size;
-    return tl_realloc(p, size);
-}
-
-static void json_free(void *ctx, void *p) {
-    (void)ctx;
-    tl_free(p);
-}
-
 tl_status tl_info(tl_lake *lake, const char *name, char **json, tl_error *err) {
     *json = NULL;
     tl_table *t = NULL;
@@ -209,15 +194,14 @@ tl_status tl_info(tl_lake *lake, const char *name, char **json, tl_error *err) {
     tl_live_files files = {0};
     tl_status status = tl_table_files(t, tl_metadata_current(&t->metadata), &files, err);
     if (status == TL_OK) {
-        const yyjson_alc alc = {json_alloc, json_realloc, json_free, NULL};
-        yyjson_mut_doc *doc = yyjson_mut_doc_new(&alc);
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(&tl_json_alc);
         yyjson_mut_val *root = doc ? yyjson_mut_obj(doc) : NULL;
         if (root) {
             yyjson_mut_doc_set_root(doc, root);
             bool ok = add_contract(doc, root, t) && add_schema(doc, root, tl_metadata_schema(&t->metadata)) &&
                       add_data(doc, root, t, &files) && add_partitions(doc, root, t, &files) &&
                       add_snapshots(doc, root, &t->metadata);
-            *json = ok ? yyjson_mut_write_opts(doc, YYJSON_WRITE_NOFLAG, &alc, NULL, NULL) : NULL;
+            *json = ok ? yyjson_mut_write_opts(doc, YYJSON_WRITE_NOFLAG, &tl_json_alc, NULL, NULL) : NULL;
         }
         yyjson_mut_doc_free(doc);
         status = *json ? TL_OK : tl_fail_memory(err, 4096);

@@ -13,4 +13,7 @@ tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) TL_CH
 /* The members of `object_json` ("{...}" as kept in extra_json; NULL = none), each with a comma in front. */
 tl_status tl_json_put_extra(tl_buf *out, const char *object_json, tl_error *err) TL_CHECKED;
 
+/* yyjson's allocator over base/mem.h. */
+extern const struct yyjson_alc tl_json_alc;
+
 #endif
