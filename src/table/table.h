@@ -34,8 +34,18 @@ tl_status tl_table_load(tl_store *store, const char *ns, const char *table, tl_t
 tl_table *tl_table_retain(tl_table *t);
 void tl_table_release(tl_table *t);
 
-/* The newest version if there is a newer one than `t`, else `t` retained. */
+/* The newest version if there is a newer one than `t`, else `t` retained. Cheap: looks whether v<N+1> is there. */
 tl_status tl_table_refresh(tl_table *t, tl_table **out, tl_error *err) TL_CHECKED;
+
+/* A table from metadata that is in memory already, e.g. the version that is about to be committed. Takes `metadata` (also
+ * on failure). `metadata_key` is copied. */
+tl_status tl_table_of(tl_store *store, const char *ns, const char *table, int64_t version, const char *metadata_key,
+                      tl_metadata *metadata, tl_table **out, tl_error *err) TL_CHECKED;
+
+/* May new versions be written by path? TL_UNSUPPORTED, with the reason, for tables of a catalog, of format versions other
+ * than 2, with gzip'd metadata (another writer's next version would have another name), or with a partition spec that
+ * does not fit the contract. */
+tl_status tl_table_writable(const tl_table *t, tl_error *err) TL_CHECKED;
 
 typedef struct tl_create_options {
     const tl_schema *schema;       /* ids 1..n; time column and `_ingest_ts` already in it (iceberg/schema_from_arrow.h) */
@@ -85,6 +95,14 @@ typedef struct tl_live_files {
  * error naming it: never fewer rows. Caller frees. */
 tl_status tl_table_files(tl_table *t, const tl_snapshot *snapshot, tl_live_files *out, tl_error *err) TL_CHECKED;
 void tl_live_files_free(tl_live_files *f);
+
+/* The manifests of a snapshot, newest first; paths and bounds live in `arena`. */
+tl_status tl_table_manifests(tl_table *t, const tl_snapshot *snapshot, tl_arena *arena, tl_manifest_file **out, int64_t *n,
+                             tl_error *err) TL_CHECKED;
+
+/* The key of a path found in the table's metadata. A table whose folder was moved or copied still names its old place;
+ * paths below the location in its metadata are taken to be below its folder. Caller frees. */
+tl_status tl_table_key(const tl_table *t, const char *path, char **out, tl_error *err) TL_CHECKED;
 
 /* Reads an object below the table by the path found in metadata. */
 tl_status tl_table_get(tl_table *t, const char *path, tl_buf *out, tl_error *err) TL_CHECKED;
