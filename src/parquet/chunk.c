@@ -32,6 +32,14 @@ static tl_status too_large(size_t bytes, tl_error *err) {
                    bytes);
 }
 
+/* zlib takes no bytes at a NULL address for a wish to begin anew. */
+static int32_t checksum(tl_bytes levels, tl_bytes body) {
+    uLong crc = crc32_z(0, NULL, 0);
+    crc = levels.len ? crc32_z(crc, levels.data, levels.len) : crc;
+    crc = body.len ? crc32_z(crc, body.data, body.len) : crc;
+    return (int32_t)(uint32_t)crc;
+}
+
 /* A page is written: its header, then `levels` as they are, then `body` compressed (or not, when `header` says so).
  * `header` comes with everything but sizes and checksum. */
 static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_bytes levels, tl_bytes body, tl_buf *to,
@@ -51,9 +59,8 @@ static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_by
     }
     header->compressed_size = (int32_t)(levels.len + body.len);
     if (c->o->page_crc) {
-        uLong crc = crc32_z(crc32_z(0, NULL, 0), levels.data, levels.len);
         header->has_crc = true;
-        header->crc = (int32_t)(uint32_t)crc32_z(crc, body.data, body.len);
+        header->crc = checksum(levels, body);
     }
     size_t from = to->len;
     TL_TRY(tl_pq_said(tl_buf_reserve(to, 128 + levels.len + body.len), err));
