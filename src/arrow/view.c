@@ -385,7 +385,7 @@ bool tl_runs_next(tl_runs *r) {
 /* Eight bits from bit `at`; never touches the byte after the last bit that is asked for (`left` bits). */
 static uint8_t eight_bits(const uint8_t *bits, int64_t at, int64_t left) {
     int shift = (int)(at & 7);
-    unsigned v = bits[at >> 3] >> shift;
+    unsigned v = (unsigned)bits[at >> 3] >> shift;
     if (shift && left > 8 - shift) {
         v |= (unsigned)bits[(at >> 3) + 1] << (8 - shift);
     }
