@@ -5,9 +5,11 @@
 
 All readers but timelake's own give the raw rows: what an engine sees that knows nothing of dedup on read.
 """
+import collections
 import os
 import pathlib
 import re
+import tempfile
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +28,9 @@ def metadata_file(table_dir):
             found.append((int(match.group(1)), path))
     assert found, f"no metadata in {table_dir}"
     return max(found)[1]
+
+
+PeerViews = collections.namedtuple("PeerViews", "clean raw latest info")
 
 
 # ---- readers ----------------------------------------------------------------------------------------------------------
@@ -83,6 +88,26 @@ def peer(peer_, lake, name, dedup=True):
     return peer_.sql(lake, f'select * from "{table}"', dedup=dedup, namespace=namespace or "default")
 
 
+def peer_views(peer_, lake, name):
+    """All that Timelake 0.7.0 shows of a table, from one process: rows without older copies, all rows, newest rows, info."""
+    namespace, _, table = name.rpartition(".")
+    with tempfile.TemporaryDirectory() as tmp:
+        info = peer_("""
+l = timelake.Lake(args['lake'])
+t = args['table']
+tables = {'latest': l.latest(args['ns'] + '.' + t)}
+for name, on in (('clean', 'true'), ('raw', 'false')):
+    l.sql('set timelake.read_dedup=' + on, namespace=args['ns'])
+    tables[name] = l.sql(f'select * from "{t}"', namespace=args['ns'])
+for name, rows in tables.items():
+    with pa.ipc.new_file(os.path.join(args['out'], name), rows.schema) as w:
+        w.write_table(rows)
+result = l.table(args['ns'] + '.' + t).info()
+""", lake=str(lake), table=table, ns=namespace or "default", out=tmp)
+        read = {part: read_arrow(pathlib.Path(tmp, part).read_bytes()) for part in ("clean", "raw", "latest")}
+    return PeerViews(info=info, **read)
+
+
 def timelake(tl, name, dedup=True):
     """The command under test."""
     namespace, _, table = name.rpartition(".")
@@ -126,8 +151,16 @@ def plain(table, columns=None):
 
 
 def ordered(table, key):
-    """The rows in order of these columns (nulls last)."""
-    return table.sort_by([(k, "ascending") for k in key])
+    """The rows in order of these columns (nulls last), -0.0 before 0.0."""
+    by = {}
+    for name in key:
+        column = table.column(name)
+        if pa.types.is_floating(column.type):
+            nulls, bits = _bits(column)
+            column = pa.array(np.where(bits < 0, np.iinfo(bits.dtype).min - bits - 1, bits), mask=nulls)
+        by[name] = column
+    order = pc.sort_indices(pa.table(by), [(k, "ascending") for k in key])
+    return table.take(order)
 
 
 def _bits(column):
