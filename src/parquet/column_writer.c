@@ -243,8 +243,14 @@ static int64_t levels_before_value(const uint8_t *def, int64_t n_levels, int16_t
 
 static const uint8_t *levels_at(const uint8_t *levels, int64_t at) { return levels ? levels + at : NULL; }
 
+static tl_status too_long(int64_t value, size_t len, tl_error *err) {
+    return tl_fail(err, TL_INVALID, "value %lld of this piece is %zu bytes long: Parquet values end at 2^31-1 bytes",
+                   (long long)value, len);
+}
+
 /* Flat columns: every level is a row. The piece ends where the page is full. */
-static void cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p) {
+static tl_status cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p,
+                          tl_error *err) {
     int64_t n = v->n_levels - p->level, room = w->o.page_rows - w->n_rows;
     n = n < room ? n : room;
     size_t bytes_left = byte_limit(w) - w->value_bytes;
@@ -259,6 +265,9 @@ static void cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_
         const tl_bytes *values = (const tl_bytes *)v->values + p->value;
         size_t bytes = 0;
         for (int64_t i = 0; i < n_values; i++) {
+            if (values[i].len > INT32_MAX) {
+                return too_long(p->value + i, values[i].len, err);
+            }
             bytes += values[i].len + 4;
             if (bytes >= bytes_left && i + 1 < n_values) {
                 n = def ? levels_before_value(def, n, w->o.max_def, i + 1) : i + 1;
@@ -269,10 +278,11 @@ static void cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_
     }
     p->n_levels = p->n_rows = n;
     p->n_values = n_values;
+    return TL_OK;
 }
 
 /* Nested columns: the piece ends before a row that finds the page full, or with what was added. */
-static void cut_nested(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p) {
+static tl_status cut_nested(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p, tl_error *err) {
     size_t bytes = w->value_bytes, limit = byte_limit(w);
     int64_t i = p->level, value = p->value, rows = 0;
     for (; i < v->n_levels; i++) {
@@ -283,13 +293,18 @@ static void cut_nested(const tl_pq_column_writer *w, const tl_pq_values *v, tl_p
             rows++;
         }
         if (!v->def || v->def[i] == w->o.max_def) {
-            bytes += value < v->n_values ? value_size(w, v->values, value) : 0;
+            size_t size = value < v->n_values ? value_size(w, v->values, value) : 0;
+            if (w->stage.width == 0 && size > (size_t)INT32_MAX + 4) {
+                return too_long(value, size - 4, err);
+            }
+            bytes += size;
             value++;
         }
     }
     p->n_levels = i - p->level;
     p->n_rows = rows;
     p->n_values = (value < v->n_values ? value : v->n_values) - p->value;
+    return TL_OK;
 }
 
 /* Shortens a nested piece to `n_levels` levels. */
@@ -426,21 +441,10 @@ static tl_status add_failed(tl_status status, tl_error *err) {
     return tl_pq_said(status, err);
 }
 
-static tl_status too_long(const tl_pq_values *v, const tl_pq_piece *p, tl_error *err) {
-    const tl_bytes *values = v->values;
-    int64_t i = p->value;
-    while (i + 1 < p->value + p->n_values && values[i].len <= INT32_MAX) {
-        i++;
-    }
-    return tl_fail(err, TL_INVALID, "value %lld of this piece is %zu bytes long: Parquet values end at 2^31-1 bytes",
-                   (long long)i, values[i].len);
-}
-
 static tl_status add_piece(tl_pq_column_writer *w, const tl_pq_values *v, const tl_pq_piece *p, tl_error *err) {
     size_t bytes = 0;
-    if (p->n_values > 0 &&
-        !tl_pq_stage_measure(&w->stage, values_at(w, v, p->value), (size_t)p->n_values, &bytes)) {
-        return too_long(v, p, err);
+    if (p->n_values > 0) {
+        bytes = tl_pq_stage_measure(&w->stage, values_at(w, v, p->value), (size_t)p->n_values);
     }
     TL_TRY(tl_pq_said(add_levels(w, v, p), err));
     w->n_levels += p->n_levels;
@@ -480,7 +484,7 @@ tl_status tl_pq_column_writer_add(tl_pq_column_writer *w, const tl_pq_values *va
     }
     for (tl_pq_piece p = {0}; p.level < v.n_levels;) {
         if (w->o.max_rep == 0) {
-            cut_flat(w, &v, &p);
+            TL_TRY(cut_flat(w, &v, &p, err));
         } else {
             bool row_begins = v.rep[p.level] == 0;
             if (row_begins && w->dictionary_full) {
@@ -488,7 +492,7 @@ tl_status tl_pq_column_writer_add(tl_pq_column_writer *w, const tl_pq_values *va
             } else if (row_begins && page_is_full(w)) {
                 TL_TRY(close_page(w, err));
             }
-            cut_nested(w, &v, &p);
+            TL_TRY(cut_nested(w, &v, &p, err));
         }
         if (uses_dictionary(w)) {
             TL_TRY(map_piece(w, &v, &p, err));

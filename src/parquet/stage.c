@@ -25,21 +25,20 @@ void tl_pq_stage_begin(tl_pq_stage *s, tl_pq_encoding encoding) {
     s->raw.len = s->lengths.len = s->prefixes.len = s->previous.len = s->indices.len = s->runs.len = 0;
 }
 
-bool tl_pq_stage_measure(const tl_pq_stage *s, const void *values, size_t n, size_t *bytes) {
+size_t tl_pq_stage_measure(const tl_pq_stage *s, const void *values, size_t n) {
     if (s->width) {
-        return tl_size_mul(n, (size_t)s->width, bytes);
+        return n * (size_t)s->width;
     }
     const tl_bytes *v = values;
-    size_t sum = 0, all = 0;
+    size_t sum = n * 4;
     for (size_t i = 0; i < n; i++) {
         sum += v[i].len;
-        all |= v[i].len;
     }
-    if (all > INT32_MAX || n > SIZE_MAX / 8) {
-        return false;
-    }
-    *bytes = sum + n * 4; /* n lengths below 2^31 cannot wrap around 64 bits */
-    return true;
+    return sum;
+}
+
+static bool fits(const tl_pq_stage *s, size_t bytes) {
+    return bytes <= PAGE_MAX_BYTES && s->bytes <= PAGE_MAX_BYTES - bytes;
 }
 
 static tl_status add_lengths_and_bytes(tl_pq_stage *s, const tl_bytes *v, size_t n) {
@@ -78,11 +77,11 @@ static tl_status add_suffixes(tl_pq_stage *s, const void *values, size_t n) {
 }
 
 tl_status tl_pq_stage_add(tl_pq_stage *s, const void *values, size_t n) {
-    size_t bytes;
     if (n == 0) {
         return TL_OK;
     }
-    if (!tl_pq_stage_measure(s, values, n, &bytes) || bytes > PAGE_MAX_BYTES || s->bytes > PAGE_MAX_BYTES - bytes) {
+    size_t bytes = tl_pq_stage_measure(s, values, n);
+    if (!fits(s, bytes)) {
         return TL_UNSUPPORTED;
     }
     if (s->encoding == TL_PQ_DELTA_BYTE_ARRAY) {
@@ -106,8 +105,8 @@ tl_status tl_pq_stage_add_repeated(tl_pq_stage *s, const void *value, size_t n) 
         }
         return TL_OK;
     }
-    size_t width = (size_t)s->width, bytes;
-    if (!tl_pq_stage_measure(s, value, n, &bytes) || bytes > PAGE_MAX_BYTES || s->bytes > PAGE_MAX_BYTES - bytes) {
+    size_t width = (size_t)s->width, bytes = n * width;
+    if (!fits(s, bytes)) {
         return TL_UNSUPPORTED;
     }
     TL_TRY(tl_buf_reserve(&s->raw, bytes));

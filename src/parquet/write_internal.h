@@ -161,8 +161,8 @@ typedef struct tl_pq_stage {
 
 void tl_pq_stage_free(tl_pq_stage *s);
 void tl_pq_stage_begin(tl_pq_stage *s, tl_pq_encoding encoding);
-/* Bytes of `n` values in PLAIN form; false when one is longer than a page can hold. */
-bool tl_pq_stage_measure(const tl_pq_stage *s, const void *values, size_t n, size_t *bytes);
+/* Bytes of `n` values in PLAIN form. They are in memory, and lengths are below 2^31: nothing wraps. */
+size_t tl_pq_stage_measure(const tl_pq_stage *s, const void *values, size_t n);
 /* Values of an encoding other than RLE_DICTIONARY. */
 tl_status tl_pq_stage_add(tl_pq_stage *s, const void *values, size_t n) TL_CHECKED;
 tl_status tl_pq_stage_add_repeated(tl_pq_stage *s, const void *value, size_t n) TL_CHECKED;
