@@ -117,8 +117,9 @@ static void show(const tl_view *v, int64_t i, tl_why why, char *out, size_t size
     }
 }
 
+/* "int" is the only type name that is spoken with a vowel first. */
 static const char *article(const char *noun) {
-    return strchr("aeiou", noun[0]) ? "an" : "a";
+    return noun[0] == 'i' ? "an" : "a";
 }
 
 tl_status tl_misfit(tl_job *job, const tl_plan *plan, const tl_view *v, const tl_frame *frame, int64_t i, tl_why why,

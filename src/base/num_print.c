@@ -104,28 +104,62 @@ static size_t print_special(double v, char *out) {
     return n;
 }
 
-/* Digits as text for the parsers: "ddd" "e" exponent. */
-static tl_bytes as_text(const char *digits, int n, int place, char buffer[64 + TL_NUM_TEXT]) {
-    memcpy(buffer, digits, (size_t)n);
+/* "mantissa" "e" exponent, for the parsers. */
+static tl_bytes as_text(uint64_t mantissa, int exponent, char *buffer) {
+    size_t n = tl_print_u64(mantissa, buffer);
     buffer[n] = 'e';
-    size_t e = tl_print_i64(place - n, buffer + n + 1);
-    return (tl_bytes){(const uint8_t *)buffer, (size_t)n + 1 + e};
+    return (tl_bytes){(const uint8_t *)buffer, n + 1 + tl_print_i64(exponent, buffer + n + 1)};
+}
+
+static bool gives_double(uint64_t mantissa, int exponent, double v) {
+    char text[2 * TL_NUM_TEXT];
+    double back;
+    return tl_parse_double(as_text(mantissa, exponent, text), &back) == TL_PARSE_OK && back == v;
+}
+
+static bool gives_float(uint64_t mantissa, int exponent, float v) {
+    char text[2 * TL_NUM_TEXT];
+    float back;
+    return tl_parse_float(as_text(mantissa, exponent, text), &back) == TL_PARSE_OK && back == v;
+}
+
+/* The fewest digits, from `least` on, that give `v` back as a double or float. At powers of two the neighbours lie
+ * unevenly, and the digits next to the rounded ones may be the ones that come back. */
+static int shortest(double v, bool single, int least, int most, char digits[32], int *place) {
+    for (int precision = least; precision <= most; precision++) {
+        int n = digits_of(v, precision, digits, place), exponent = *place - n;
+        uint64_t m = 0;
+        for (int i = 0; i < n; i++) {
+            m = m * 10 + (uint64_t)(digits[i] - '0');
+        }
+        for (; n < precision; n++, exponent--) {
+            m *= 10;
+        }
+        for (int step = 0; step < 3; step++) {
+            uint64_t near = step == 0 ? m : step == 1 ? m + 1 : m - 1;
+            if (near == 0 || !(single ? gives_float(near, exponent, (float)v) : gives_double(near, exponent, v))) {
+                continue;
+            }
+            char text[TL_NUM_TEXT];
+            int len = (int)tl_print_u64(near, text);
+            *place = exponent + len;
+            while (len > 1 && text[len - 1] == '0') {
+                len--;
+            }
+            memcpy(digits, text, (size_t)len);
+            return len;
+        }
+    }
+    return digits_of(v, most, digits, place);
 }
 
 size_t tl_print_double(double v, char *out) {
     if (!isfinite(v) || v == 0) {
         return print_special(v, out);
     }
-    double magnitude = fabs(v), back = 0;
-    char digits[32], text[64 + TL_NUM_TEXT];
-    int place = 0, n = 0;
-    /* 15 digits come back from every normal number; subnormal ones may have fewer. */
-    for (int precision = magnitude < DBL_MIN ? 1 : 15; precision <= 17; precision++) {
-        n = digits_of(magnitude, precision, digits, &place);
-        if (tl_parse_double(as_text(digits, n, place, text), &back) == TL_PARSE_OK && back == magnitude) {
-            break;
-        }
-    }
+    char digits[32];
+    int place, least = fabs(v) < DBL_MIN ? 1 : 15; /* 15 digits come back from every normal number */
+    int n = shortest(fabs(v), false, least, 17, digits, &place);
     return lay_out(v < 0, digits, n, place, out);
 }
 
@@ -133,15 +167,9 @@ size_t tl_print_float(float v, char *out) {
     if (!isfinite(v) || v == 0) {
         return print_special((double)v, out);
     }
-    float magnitude = fabsf(v), back = 0;
-    char digits[32], text[64 + TL_NUM_TEXT];
-    int place = 0, n = 0;
-    for (int precision = magnitude < FLT_MIN ? 1 : 6; precision <= 9; precision++) {
-        n = digits_of((double)magnitude, precision, digits, &place);
-        if (tl_parse_float(as_text(digits, n, place, text), &back) == TL_PARSE_OK && back == magnitude) {
-            break;
-        }
-    }
+    char digits[32];
+    int place, least = fabsf(v) < FLT_MIN ? 1 : 6;
+    int n = shortest(fabs((double)v), true, least, 9, digits, &place);
     return lay_out(v < 0, digits, n, place, out);
 }
 

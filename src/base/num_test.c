@@ -237,6 +237,7 @@ static void printed_numbers_come_back_and_are_short(void **state) {
                  {3e-7, "3e-7"},
                  {1.5e300, "1.5e300"},
                  {5e-324, "5e-324"},
+                 {0x1p-24, "5.960464477539063e-8"},
                  {INFINITY, "inf"},
                  {-INFINITY, "-inf"},
                  {123456.75, "123456.75"}};
