@@ -203,6 +203,7 @@ static tl_status build_map(builder *b, levels l, tl_pq_node *n) {
     *pair = (tl_pq_node){
         .name = entries->name, .element = b->pos, .def = in.def, .rep = in.rep, .anc_def = in.anc};
     TL_TRY(build_struct(b, in, pair));
+    pair->children[0].nullable = false; /* Arrow's rule; old files say "optional" and mean it as little */
     n->n_leaves = b->leaf - n->first_leaf;
     return TL_OK;
 }

@@ -158,7 +158,12 @@ static tl_status build_list(const assembly *a, const tl_pq_node *node, struct Ar
     }
     fill_lists(node, v, &p);
     void *buffers[3] = {p.bits, p.offsets, NULL};
-    return with_children(a, node, p.length, p.nulls, 2, buffers, p.elements, out);
+    TL_TRY(with_children(a, node, p.length, p.nulls, 2, buffers, p.elements, out));
+    if (node->kind == TL_PQ_NODE_MAP && out->children[0]->children[0]->null_count > 0) {
+        out->release(out);
+        return tl_fail(a->err, TL_CORRUPT, "\"%s\": a map's key is null", node->name);
+    }
+    return TL_OK;
 }
 
 static tl_status build(const assembly *a, const tl_pq_node *node, struct ArrowArray *out) {

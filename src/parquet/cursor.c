@@ -283,7 +283,10 @@ static tl_status read_rest(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl_
         TL_TRY(tl_pq_page_decode(c, &page, out, err));
     }
     int64_t found = count_rows(out->rep + from, out->n_levels - from);
-    if (found != rows || (rows > 0 && out->rep[from] != 0)) {
+    if (out->n_levels > from && out->rep[from] != 0) {
+        return tl_fail(err, TL_CORRUPT, "the first row begins in the middle: its repetition level is not 0");
+    }
+    if (found != rows) {
         return tl_fail(err, TL_CORRUPT, "the levels make %lld rows where %lld should be", (long long)found,
                        (long long)rows);
     }
@@ -315,7 +318,7 @@ static tl_status move_repeated(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out,
     for (;;) {
         int64_t slots, before = done;
         if (done == 0 && c->page_level < c->page.n_levels && c->page.rep[c->page_level] != 0) {
-            return tl_fail(err, TL_CORRUPT, "a row begins in the middle");
+            return tl_fail(err, TL_CORRUPT, "a row begins in the middle: its repetition level is not 0");
         }
         int64_t levels = scan_rows(c, rows, &done, &slots);
         if (out) {

@@ -89,7 +89,10 @@ bool tl_pq_rle_next(tl_pq_rle *rle, int64_t want, tl_pq_run *run) {
             return false;
         }
         if (header & 1) {
-            return packed_run(rle, header >> 1, want, run);
+            if (rle->width > 0) {
+                return packed_run(rle, header >> 1, want, run);
+            }
+            header = header >> 1 << 4; /* groups of eight values without bits: a run of zeros */
         }
         size_t bytes = (rle->width + 7) / 8;
         if ((size_t)(rle->end - rle->p) < bytes) {

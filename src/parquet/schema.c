@@ -24,8 +24,8 @@ static tl_status check_element(const tl_pq_schema_element *e, tl_error *err) {
         if (e->n_children > 0) {
             return tl_fail(err, TL_CORRUPT, "schema: column \"%s\" has a type and children", e->name);
         }
-        if (e->type == TL_PQ_FIXED && e->type_length < 0) {
-            return tl_fail(err, TL_CORRUPT, "schema: column \"%s\" has a negative length", e->name);
+        if (e->type == TL_PQ_FIXED && e->type_length <= 0) {
+            return tl_fail(err, TL_CORRUPT, "schema: column \"%s\" has values of %d bytes", e->name, e->type_length);
         }
     } else if (e->n_children <= 0) {
         return tl_fail(err, TL_CORRUPT, "schema: group \"%s\" has no children", e->name);

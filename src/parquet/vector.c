@@ -281,6 +281,9 @@ tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, int64_
     if (v->keep_levels) {
         TL_TRY(append_levels(v, other, l_from, n_l, err));
     }
+    if (n == 0) { /* `other` may have no buffers yet */
+        return TL_OK;
+    }
     if (other->has_validity) {
         TL_TRY(tl_pq_vector_need_validity(v, err));
         tl_pq_bits_copy(v->validity, v->n, other->validity, from, n);
@@ -290,7 +293,7 @@ tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, int64_
     }
     if (v->type == TL_PQ_BYTE_ARRAY) {
         TL_TRY(append_text(v, other, from, n, err));
-    } else if (n && v->width) {
+    } else if (v->width) {
         size_t w = (size_t)v->width;
         memcpy(v->values + (size_t)v->n * w, other->values + (size_t)from * w, (size_t)n * w);
     }

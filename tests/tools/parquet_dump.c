@@ -219,6 +219,22 @@ static tl_status dump(tl_pq_source source, const options *o, tl_error *err) {
     return status;
 }
 
+/* The most memory this program had; getrusage would count what its parent had before the exec. */
+static long peak_kib(void) {
+    char line[256];
+    long kib = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "VmHWM:", 6) == 0) {
+            kib = strtol(line + 6, NULL, 10);
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    return kib;
+}
+
 int main(int argc, char **argv) {
     options o;
     tl_error err = {0};
@@ -242,7 +258,7 @@ int main(int argc, char **argv) {
     }
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
-    fprintf(stderr, "maxrss %ld cpu %.3f\n", use.ru_maxrss,
+    fprintf(stderr, "maxrss %ld cpu %.3f\n", peak_kib(),
             (double)use.ru_utime.tv_sec + (double)use.ru_stime.tv_sec +
                 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec));
     if (map != MAP_FAILED) {
