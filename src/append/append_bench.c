@@ -219,7 +219,8 @@ static void finish_in_phases(tl_appender *a, lap_times *t, tl_staged *out) {
     }
     lap(t, NOTE);
     tl_sources sources = tl_group_sources(&a->group);
-    if (tl_appender_write(a, &sources, &sorted, a->group.bytes, false, &err) != TL_OK) {
+    uint32_t kept;
+    if (tl_appender_write(a, &sources, &sorted, a->group.bytes, false, &kept, &err) != TL_OK) {
         die("write", &err);
     }
     lap(t, WRITE);

@@ -11,7 +11,6 @@
 #define DEFAULT_MEMORY ((int64_t)1 << 30)
 #define LEAST_MEMORY ((int64_t)1 << 20)
 #define VALUE_BYTES_MOST ((int64_t)INT32_MAX - ((int64_t)1 << 24) - 4) /* a Parquet page holds no longer value */
-#define SORT_BYTES 12 /* per row: its number and its time in file order */
 
 /* ---- making one ---- */
 
@@ -80,6 +79,7 @@ void tl_appender_free(tl_appender *a) {
         return;
     }
     tl_stager_free(&a->stager, true); /* after a success its list is empty */
+    tl_appender_drop_runs(a);
     tl_group_reset(&a->group);
     tl_splitter_reset(&a->splitter);
     tl_ranker_free(a->ranker);
@@ -90,6 +90,101 @@ void tl_appender_free(tl_appender *a) {
     tl_arena_free(&a->arena);
     tl_table_release(a->table);
     tl_free(a);
+}
+
+/* ---- sorting and writing ---- */
+
+tl_status tl_appender_sort(tl_appender *a, tl_sorted *out, tl_error *err) {
+    const uint32_t *ranks;
+    TL_TRY(tl_ranker_ranks(a->ranker, &ranks, err));
+    tl_sort_options options = {.time = a->contract->time,
+                               .ingest = a->ingest.varies ? a->contract->ingest : -1,
+                               .keep_last = a->contract->dedup};
+    return tl_sort_group(&a->group, &a->splitter, ranks, tl_ranker_count(a->ranker), &options, a->options.pool, out, err);
+}
+
+/* Plain tables: the rows of the group as they came, one part. */
+static tl_status arrival_order(const tl_appender *a, tl_sorted *out, tl_error *err) {
+    *out = (tl_sorted){.n_parts = 1, .n_rows = a->group.n_rows};
+    out->parts = tl_calloc(1, sizeof *out->parts);
+    if (!out->parts) {
+        return tl_fail_memory(err, sizeof *out->parts);
+    }
+    out->parts[0].n = (uint32_t)a->group.n_rows;
+    return TL_OK;
+}
+
+/* Columns whose runs would not be exact are written row by row after all. */
+static void settle_plans(tl_appender *a) {
+    const tl_contract *c = a->contract;
+    for (int32_t k = 0; c->time >= 0 && k < c->n_series; k++) {
+        if (tl_ranker_mixed(a->ranker, k)) {
+            a->encoder.plans[c->series[k]].how = TL_HOW_FLAT;
+        }
+    }
+    if (c->time >= 0 && c->ingest >= 0 && c->ingest != c->time) {
+        tl_column_plan *plan = &a->encoder.plans[c->ingest];
+        plan->how = a->ingest.varies || !a->ingest.any ? TL_HOW_FLAT : TL_HOW_CONSTANT;
+        memcpy(plan->value, &a->ingest.value, sizeof a->ingest.value);
+    }
+}
+
+/* The first rows that are written decide how columns are encoded. */
+static tl_status write_layout(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted,
+                              const tl_layout *layout, bool more, tl_error *err) {
+    if (!a->chosen) {
+        settle_plans(a);
+        TL_TRY(tl_choose_encodings(&a->encoder, sources, sorted, layout, a->options.compact_profile, a->options.pool,
+                                   a->stager.scratch, err));
+        a->chosen = true;
+    }
+    return tl_stager_wave(&a->stager, sources, sorted, layout, more, err);
+}
+
+tl_status tl_appender_write(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
+                            bool more, uint32_t *kept, tl_error *err) {
+    tl_layout layout;
+    *kept = 0;
+    TL_TRY(tl_layout_plan(sorted, sources, a->schema->n_fields, source_bytes, &a->layout, &layout, err));
+    if (more && layout.n > 0 && layout.groups[layout.n - 1].n < a->layout.rows) {
+        *kept = layout.groups[--layout.n].n;
+    }
+    tl_status status = TL_OK;
+    if (layout.n > 0) {
+        status = write_layout(a, sources, sorted, &layout, more, err);
+    }
+    tl_free(layout.groups);
+    return status;
+}
+
+static tl_status write_sorted(tl_appender *a, tl_error *err) {
+    tl_sorted sorted;
+    TL_TRY(tl_appender_sort(a, &sorted, err));
+    tl_status status = tl_appender_note(a, &sorted, err);
+    if (status == TL_OK) {
+        tl_sources sources = tl_group_sources(&a->group);
+        uint32_t kept;
+        status = tl_appender_write(a, &sources, &sorted, a->group.bytes, false, &kept, err);
+    }
+    tl_sorted_free(&sorted);
+    return status;
+}
+
+/* A plain table's rows go out as they came, group by group. */
+static tl_status write_arrivals(tl_appender *a, bool more, tl_error *err) {
+    tl_sorted sorted;
+    TL_TRY(arrival_order(a, &sorted, err));
+    tl_sources sources = tl_group_sources(&a->group);
+    tl_layout layout = {0};
+    tl_status status =
+        tl_layout_plan(&sorted, &sources, a->schema->n_fields, a->group.bytes, &a->layout, &layout, err);
+    if (status == TL_OK && layout.n > 0) {
+        status = write_layout(a, &sources, &sorted, &layout, more, err);
+    }
+    tl_free(layout.groups);
+    tl_sorted_free(&sorted);
+    tl_group_reset(&a->group);
+    return status;
 }
 
 /* ---- taking a batch ---- */
@@ -187,12 +282,23 @@ static tl_status number_rows(tl_appender *a, const tl_batch *b, uint32_t **out, 
     return TL_OK;
 }
 
+/* Room for the batch in the group: a full group is spilled, or written when its order is that of arrival. */
+static tl_status make_room(tl_appender *a, int64_t n_rows, tl_error *err) {
+    if (a->group.n_rows == 0 || (!tl_appender_is_full(a) && a->group.n_rows + n_rows <= TL_GROUP_ROWS)) {
+        return TL_OK;
+    }
+    return a->contract->time < 0 ? write_arrivals(a, true, err) : tl_appender_spill(a, err);
+}
+
 tl_status tl_appender_add(tl_appender *a, tl_batch *batch, tl_error *err) {
     tl_status status = check_batch(a, batch, err);
     uint32_t *numbers = NULL;
     if (status == TL_OK && batch->n_rows > 0) {
         int64_t n = batch->n_rows;
-        status = number_rows(a, batch, &numbers, err);
+        status = make_room(a, n, err);
+        if (status == TL_OK) {
+            status = number_rows(a, batch, &numbers, err);
+        }
         if (status == TL_OK) {
             note_ingest(a, batch);
             status = tl_group_add(&a->group, batch, numbers, err);
@@ -207,79 +313,7 @@ tl_status tl_appender_add(tl_appender *a, tl_batch *batch, tl_error *err) {
     return status;
 }
 
-/* ---- sorting and writing ---- */
-
-tl_status tl_appender_sort(tl_appender *a, tl_sorted *out, tl_error *err) {
-    const uint32_t *ranks;
-    TL_TRY(tl_ranker_ranks(a->ranker, &ranks, err));
-    tl_sort_options options = {.time = a->contract->time,
-                               .ingest = a->ingest.varies ? a->contract->ingest : -1,
-                               .keep_last = a->contract->dedup};
-    return tl_sort_group(&a->group, &a->splitter, ranks, tl_ranker_count(a->ranker), &options, a->options.pool, out, err);
-}
-
-/* Plain tables: the rows of the group as they came, one part. */
-static tl_status arrival_order(const tl_appender *a, tl_sorted *out, tl_error *err) {
-    *out = (tl_sorted){.n_parts = 1, .n_rows = a->group.n_rows};
-    out->parts = tl_calloc(1, sizeof *out->parts);
-    if (!out->parts) {
-        return tl_fail_memory(err, sizeof *out->parts);
-    }
-    out->parts[0].n = (uint32_t)a->group.n_rows;
-    return TL_OK;
-}
-
-/* Columns whose runs would not be exact are written row by row after all. */
-static void settle_plans(tl_appender *a) {
-    const tl_contract *c = a->contract;
-    for (int32_t k = 0; c->time >= 0 && k < c->n_series; k++) {
-        if (tl_ranker_mixed(a->ranker, k)) {
-            a->encoder.plans[c->series[k]].how = TL_HOW_FLAT;
-        }
-    }
-    if (c->ingest >= 0 && c->ingest != c->time) {
-        tl_column_plan *plan = &a->encoder.plans[c->ingest];
-        plan->how = a->ingest.varies || !a->ingest.any ? TL_HOW_FLAT : TL_HOW_CONSTANT;
-        memcpy(plan->value, &a->ingest.value, sizeof a->ingest.value);
-    }
-}
-
-tl_status tl_appender_write(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
-                            bool more, tl_error *err) {
-    tl_layout layout;
-    TL_TRY(tl_layout_plan(sorted, sources, a->schema->n_fields, source_bytes, &a->layout, &layout, err));
-    tl_status status = TL_OK;
-    if (!a->chosen) {
-        settle_plans(a);
-        status = tl_choose_encodings(&a->encoder, sources, sorted, &layout, a->options.compact_profile, a->options.pool,
-                                     a->stager.scratch, err);
-        a->chosen = true;
-    }
-    if (status == TL_OK) {
-        status = tl_stager_wave(&a->stager, sources, sorted, &layout, more, err);
-    }
-    tl_free(layout.groups);
-    return status;
-}
-
-static tl_status write_group(tl_appender *a, tl_error *err) {
-    tl_sorted sorted = {0};
-    tl_status status;
-    if (a->contract->time < 0) {
-        status = arrival_order(a, &sorted, err);
-    } else {
-        status = tl_appender_sort(a, &sorted, err);
-        if (status == TL_OK) {
-            status = tl_appender_note(a, &sorted, err);
-        }
-    }
-    if (status == TL_OK) {
-        tl_sources sources = tl_group_sources(&a->group);
-        status = tl_appender_write(a, &sources, &sorted, a->group.bytes, false, err);
-    }
-    tl_sorted_free(&sorted);
-    return status;
-}
+/* ---- the end ---- */
 
 /* Rows written per touched partition, from the files. */
 static void count_touched(tl_appender *a, tl_staged *out) {
@@ -297,12 +331,25 @@ static void count_touched(tl_appender *a, tl_staged *out) {
     }
 }
 
+static tl_status write_all(tl_appender *a, tl_error *err) {
+    if (a->contract->time < 0) {
+        return write_arrivals(a, false, err);
+    }
+    if (a->n_runs == 0) {
+        return write_sorted(a, err);
+    }
+    if (a->group.n_rows > 0) {
+        TL_TRY(tl_appender_spill(a, err));
+    }
+    return tl_appender_merge(a, err);
+}
+
 tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) {
     *out = (tl_staged){0};
     if (a->rows_in == 0) {
         return TL_OK;
     }
-    tl_status status = write_group(a, err);
+    tl_status status = write_all(a, err);
     if (status == TL_OK) {
         status = tl_stager_take(&a->stager, out, err);
     }
