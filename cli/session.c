@@ -1,0 +1,413 @@
+/* SQL sessions; see session.h. */
+#include "cli/session.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "cli/split.h"
+#include "table/settings.h"
+
+/* A version in use by the statement being run. */
+typedef struct pin {
+    char *name;
+    tl_plan *plan;
+    int64_t handle;
+} pin;
+
+/* A table of the lake, and what its view was made for. */
+typedef struct known_table {
+    char *name; /* "ns.t" */
+    const char *table; /* in `name` */
+    bool defined;
+    int32_t schema_id, last_column_id;
+} known_table;
+
+struct tl_session {
+    tl_lake *lake;
+    tl_duck duck;
+    duckdb_client_context context;
+    bool defining;
+    pin *pins;
+    size_t n_pins, cap_pins;
+    int64_t next_handle;
+    known_table *tables;
+    size_t n_tables;
+    tl_error broken;
+    tl_lock lock; /* guards `pins` */
+};
+
+tl_duck *tl_session_duck(tl_session *s) { return &s->duck; }
+tl_lake *tl_session_lake(tl_session *s) { return s->lake; }
+bool tl_session_defining(const tl_session *s) { return s->defining; }
+const char *tl_session_broken(const tl_session *s) { return s->broken.message; }
+
+/* ---- opening ---- */
+
+static void property_name(const tl_setting *setting, char out[128]) {
+    (void)snprintf(out, 128, "timelake.%s", setting->name);
+    for (char *p = out; *p; p++) {
+        *p = *p == '-' ? '_' : *p;
+    }
+}
+
+/* Settings that a session may change are options of DuckDB's: SET timelake.read_dedup = false. */
+static tl_status add_settings(tl_session *s, tl_error *err) {
+    size_t n;
+    const tl_setting *all = tl_settings_all(&n);
+    tl_status status = TL_OK;
+    for (size_t i = 0; status == TL_OK && i < n; i++) {
+        if (!(all[i].levels & TL_LEVEL_SESSION)) {
+            continue;
+        }
+        char name[128];
+        property_name(&all[i], name);
+        duckdb_config_option option = duckdb_create_config_option();
+        duckdb_logical_type text = duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR);
+        duckdb_value empty = duckdb_create_varchar("");
+        duckdb_config_option_set_name(option, name);
+        duckdb_config_option_set_type(option, text);
+        duckdb_config_option_set_default_value(option, empty);
+        duckdb_config_option_set_default_scope(option, DUCKDB_CONFIG_OPTION_SCOPE_SESSION);
+        duckdb_config_option_set_description(option, all[i].description);
+        if (duckdb_register_config_option(s->duck.connection, option) != DuckDBSuccess) {
+            status = tl_fail(err, TL_INTERNAL, "DuckDB does not take the setting %s", name);
+        }
+        duckdb_destroy_value(&empty);
+        duckdb_destroy_logical_type(&text);
+        duckdb_destroy_config_option(&option);
+    }
+    return status;
+}
+
+static tl_status run_with_name(tl_session *s, const char *before, const char *name, const char *behind, tl_error *err) {
+    tl_buf sql = {0};
+    tl_status status = tl_buf_add_text(&sql, before);
+    if (status == TL_OK) {
+        status = tl_duck_quote_name(&sql, name);
+    }
+    if (status == TL_OK) {
+        status = tl_buf_add(&sql, behind, strlen(behind) + 1);
+    }
+    status = status == TL_OK ? tl_duck_run(&s->duck, (const char *)sql.data, err) : tl_fail_memory(err, strlen(name));
+    tl_buf_free(&sql);
+    return status;
+}
+
+static tl_status set_up(tl_session *s, const char *name_space, tl_error *err) {
+    duckdb_connection_get_client_context(s->duck.connection, &s->context);
+    TL_TRY(add_settings(s, err));
+    TL_TRY(tl_session_add_sql(s, err));
+    TL_TRY(tl_session_add_live(s, err));
+    TL_TRY(tl_duck_add_time_functions(&s->duck, err));
+    TL_TRY(tl_duck_run(&s->duck, "ATTACH ':memory:' AS timelake", err));
+    TL_TRY(run_with_name(s, "CREATE SCHEMA timelake.", name_space, "", err));
+    return run_with_name(s, "USE timelake.", name_space, "", err);
+}
+
+tl_status tl_session_open(tl_lake *lake, const char *name_space, unsigned threads, tl_session **out, tl_error *err) {
+    *out = NULL;
+    tl_session *s = tl_calloc(1, sizeof *s);
+    if (!s) {
+        return tl_fail_memory(err, sizeof *s);
+    }
+    s->lake = lake;
+    s->next_handle = 1;
+    tl_lock_init(&s->lock);
+    tl_status status = tl_duck_open(threads, &s->duck, err);
+    if (status == TL_OK) {
+        status = set_up(s, name_space, err);
+    }
+    if (status != TL_OK) {
+        tl_session_close(s);
+        return status;
+    }
+    *out = s;
+    return TL_OK;
+}
+
+static void forget_tables(tl_session *s) {
+    for (size_t i = 0; i < s->n_tables; i++) {
+        tl_free(s->tables[i].name);
+    }
+    tl_free(s->tables);
+    s->tables = NULL;
+    s->n_tables = 0;
+}
+
+void tl_session_close(tl_session *s) {
+    if (!s) {
+        return;
+    }
+    duckdb_destroy_client_context(&s->context);
+    tl_duck_close(&s->duck);
+    tl_session_forget(s);
+    tl_free(s->pins);
+    forget_tables(s);
+    tl_lock_free(&s->lock);
+    tl_free(s);
+}
+
+/* ---- settings ---- */
+
+/* "on" and "off" are said as often as true and false. */
+static const char *bool_spelling(const tl_setting *setting, const char *value) {
+    if (!setting || setting->kind != TL_SETTING_BOOL) {
+        return value;
+    }
+    return strcasecmp(value, "on") == 0 ? "true" : strcasecmp(value, "off") == 0 ? "false" : value;
+}
+
+tl_status tl_session_set(tl_session *s, const char *name, const char *value, tl_error *err) {
+    /* these two mean the engine's own, in any spelling; the others are ours when we know them */
+    bool engine = strcasecmp(name, "threads") == 0 || strcasecmp(name, "memory_limit") == 0 ||
+                  strcasecmp(name, "memory-limit") == 0;
+    const tl_setting *setting = engine ? NULL : tl_setting_find(name);
+    char known[128], *canonical = NULL;
+    name = strcasecmp(name, "memory-limit") == 0 ? "memory_limit" : name;
+    if (setting || strncasecmp(name, "timelake.", 9) == 0) {
+        TL_TRY(tl_setting_check(name, bool_spelling(setting, value), TL_LEVEL_SESSION, &setting, &canonical, err));
+        property_name(setting, known);
+        name = known;
+        value = canonical;
+    }
+    tl_buf sql = {0};
+    tl_status status = tl_buf_printf(&sql, "SET %s = ", setting ? name : "");
+    if (!setting) {
+        sql.len = 4; /* "SET " */
+        status = tl_duck_quote_name(&sql, name);
+        status = status == TL_OK ? tl_buf_add_text(&sql, " = ") : status;
+    }
+    status = status == TL_OK ? tl_duck_quote_text(&sql, value) : status;
+    status = status == TL_OK ? tl_buf_add_byte(&sql, 0) : status;
+    status = status == TL_OK ? tl_duck_run(&s->duck, (const char *)sql.data, err) : tl_fail_memory(err, strlen(value));
+    tl_buf_free(&sql);
+    tl_free(canonical);
+    return status;
+}
+
+/* The session's own value of a setting, "" = not set; *text is freed with tl_free. */
+static tl_status session_value(tl_session *s, const char *setting_name, char **text, tl_error *err) {
+    const tl_setting *setting = tl_setting_find(setting_name);
+    char name[128];
+    property_name(setting, name);
+    duckdb_value value = duckdb_client_context_get_config_option(s->context, name, NULL);
+    char *raw = value ? duckdb_get_varchar(value) : NULL;
+    tl_status status = TL_OK;
+    if (raw && *raw) {
+        status = tl_setting_check(name, bool_spelling(setting, raw), TL_LEVEL_SESSION, &setting, text, err);
+    } else {
+        *text = tl_strdup("");
+        status = *text ? TL_OK : tl_fail_memory(err, 1);
+    }
+    duckdb_free(raw);
+    duckdb_destroy_value(&value);
+    return status;
+}
+
+/* ---- plans ---- */
+
+static tl_status make_plan(tl_session *s, const char *name, tl_plan **out, tl_error *err) {
+    char *dedup = NULL;
+    tl_table *table = NULL;
+    TL_TRY(session_value(s, "read-dedup", &dedup, err));
+    tl_status status = tl_lake_table(s->lake, name, &table, err);
+    if (status == TL_OK) {
+        tl_pool *pool = tl_lake_pool_take(s->lake);
+        bool wanted = *dedup ? strcmp(dedup, "true") == 0
+                             : tl_metadata_property(&table->metadata, "timelake.read-dedup")
+                                   ? tl_setting_bool(&table->metadata, "read-dedup")
+                                   : table->contract.dedup;
+        tl_plan_options options = {.keep_copies = !(wanted && table->contract.dedup), .pool = pool};
+        status = tl_plan_create(table, &options, out, err);
+        tl_lake_pool_give(s->lake, pool);
+        tl_table_release(table);
+    }
+    tl_free(dedup);
+    return status;
+}
+
+tl_status tl_session_plan(tl_session *s, const char *full_name, tl_plan **plan, int64_t *handle, tl_error *err) {
+    tl_status status = TL_OK;
+    tl_lock_take(&s->lock);
+    size_t i = 0;
+    while (i < s->n_pins && strcmp(s->pins[i].name, full_name) != 0) {
+        i++;
+    }
+    if (i == s->n_pins) {
+        pin made = {.name = tl_strdup(full_name), .handle = s->next_handle};
+        pin *grown = s->pins;
+        if (s->n_pins == s->cap_pins) {
+            grown = tl_realloc_array(s->pins, s->cap_pins + 8, sizeof *grown);
+        }
+        if (grown && grown != s->pins) {
+            s->pins = grown;
+            s->cap_pins += 8;
+        }
+        status = made.name && grown ? make_plan(s, full_name, &made.plan, err) : tl_fail_memory(err, sizeof made);
+        if (status == TL_OK) {
+            s->pins[s->n_pins++] = made;
+            s->next_handle++;
+        } else {
+            tl_free(made.name);
+        }
+    }
+    if (status == TL_OK) {
+        *plan = s->pins[i].plan;
+        *handle = s->pins[i].handle;
+    }
+    tl_lock_give(&s->lock);
+    return status;
+}
+
+tl_plan *tl_session_plan_of(tl_session *s, int64_t handle) {
+    tl_plan *plan = NULL;
+    tl_lock_take(&s->lock);
+    for (size_t i = 0; !plan && i < s->n_pins; i++) {
+        plan = s->pins[i].handle == handle ? tl_plan_retain(s->pins[i].plan) : NULL;
+    }
+    tl_lock_give(&s->lock);
+    return plan;
+}
+
+void tl_session_forget(tl_session *s) {
+    tl_lock_take(&s->lock);
+    for (size_t i = 0; i < s->n_pins; i++) {
+        tl_plan_release(s->pins[i].plan);
+        tl_free(s->pins[i].name);
+    }
+    s->n_pins = 0;
+    tl_lock_give(&s->lock);
+}
+
+/* ---- views ---- */
+
+/* The lake's tables now; what is known of their views stays. */
+static tl_status list_tables(tl_session *s, tl_error *err) {
+    char **names = NULL;
+    size_t n = 0;
+    TL_TRY(tl_tables(s->lake, &names, &n, err));
+    known_table *tables = tl_calloc(n + 1, sizeof *tables);
+    tl_status status = tables ? TL_OK : tl_fail_memory(err, n * sizeof *tables);
+    for (size_t i = 0; status == TL_OK && i < n; i++) {
+        known_table *t = &tables[i];
+        t->name = tl_strdup(names[i]);
+        if (!t->name) {
+            status = tl_fail_memory(err, strlen(names[i]));
+            break;
+        }
+        t->table = strchr(t->name, '.') ? strchr(t->name, '.') + 1 : t->name;
+        for (size_t k = 0; k < s->n_tables; k++) {
+            if (strcmp(s->tables[k].name, t->name) == 0) {
+                t->defined = s->tables[k].defined;
+                t->schema_id = s->tables[k].schema_id;
+                t->last_column_id = s->tables[k].last_column_id;
+            }
+        }
+    }
+    tl_names_free(names, n);
+    if (tables) {
+        forget_tables(s);
+        s->tables = tables;
+        s->n_tables = status == TL_OK ? n : 0;
+    }
+    return status;
+}
+
+/* Two names that differ in the case of letters only are one to DuckDB. */
+static tl_status check_case(const tl_session *s, const known_table *t, tl_error *err) {
+    for (size_t i = 0; i < s->n_tables; i++) {
+        if (&s->tables[i] != t && strcasecmp(s->tables[i].name, t->name) == 0) {
+            return tl_fail(err, TL_INVALID, "tables %s and %s differ in the case of letters only: sql cannot tell them apart",
+                           t->name, s->tables[i].name);
+        }
+    }
+    return TL_OK;
+}
+
+static tl_status view_sql(const known_table *t, const char *name_space, tl_buf *sql) {
+    TL_TRY(tl_buf_add_text(sql, "CREATE SCHEMA IF NOT EXISTS timelake."));
+    TL_TRY(tl_duck_quote_name(sql, name_space));
+    TL_TRY(tl_buf_add_text(sql, "; CREATE OR REPLACE VIEW timelake."));
+    TL_TRY(tl_duck_quote_name(sql, name_space));
+    TL_TRY(tl_buf_add_byte(sql, '.'));
+    TL_TRY(tl_duck_quote_name(sql, t->table));
+    TL_TRY(tl_buf_add_text(sql, " AS FROM query(tl_sql("));
+    TL_TRY(tl_duck_quote_text(sql, t->name));
+    return tl_buf_add(sql, "))", 3);
+}
+
+static tl_status define(tl_session *s, known_table *t, tl_error *err) {
+    tl_table *table = NULL;
+    TL_TRY(check_case(s, t, err));
+    TL_TRY(tl_lake_table(s->lake, t->name, &table, err));
+    const tl_metadata *m = &table->metadata;
+    tl_status status = TL_OK;
+    if (!t->defined || t->schema_id != m->current_schema_id || t->last_column_id != m->last_column_id) {
+        char name_space[256];
+        (void)snprintf(name_space, sizeof name_space, "%.*s", (int)(t->table - t->name - 1), t->name);
+        tl_buf sql = {0};
+        status = view_sql(t, name_space, &sql) == TL_OK ? TL_OK : tl_fail_memory(err, strlen(t->name));
+        s->defining = true;
+        status = status == TL_OK ? tl_duck_run(&s->duck, (const char *)sql.data, err) : status;
+        s->defining = false;
+        tl_buf_free(&sql);
+        t->defined = status == TL_OK;
+        t->schema_id = m->current_schema_id;
+        t->last_column_id = m->last_column_id;
+    }
+    tl_table_release(table);
+    return status;
+}
+
+/* Statements that look at the catalog may see every table. */
+static bool wants_all(tl_bytes statement) {
+    static const char *const words[] = {"information_schema", "show", "describe", "tables", "pg_catalog",
+                                        "sqlite_master", "duckdb_tables", "duckdb_views", "duckdb_columns",
+                                        "duckdb_schemas", "pragma", "pg_tables", "pg_views"};
+    for (size_t i = 0; i < TL_COUNT(words); i++) {
+        if (tl_sql_has_word(statement, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+tl_status tl_session_prepare(tl_session *s, tl_bytes statement, tl_error *err) {
+    s->broken.message[0] = 0;
+    tl_session_forget(s);
+    TL_TRY(list_tables(s, err));
+    bool all = wants_all(statement);
+    for (size_t i = 0; i < s->n_tables; i++) {
+        known_table *t = &s->tables[i];
+        tl_error why = {{0}};
+        if ((all || tl_sql_has_word(statement, t->table)) && define(s, t, &why) != TL_OK && !s->broken.message[0]) {
+            s->broken = why;
+        }
+    }
+    return TL_OK;
+}
+
+/* ---- functions ---- */
+
+tl_status tl_duck_add_function(tl_duck *d, const char *name, const duckdb_type *types, int n, duckdb_type result,
+                               duckdb_scalar_function_t function, duckdb_scalar_function_bind_t bind, void *extra,
+                               tl_error *err) {
+    duckdb_scalar_function f = duckdb_create_scalar_function();
+    duckdb_scalar_function_set_name(f, name);
+    for (int i = 0; i < n; i++) {
+        duckdb_logical_type type = duckdb_create_logical_type(types[i]);
+        duckdb_scalar_function_add_parameter(f, type);
+        duckdb_destroy_logical_type(&type);
+    }
+    duckdb_logical_type type = duckdb_create_logical_type(result);
+    duckdb_scalar_function_set_return_type(f, type);
+    duckdb_destroy_logical_type(&type);
+    duckdb_scalar_function_set_function(f, function);
+    if (bind) {
+        duckdb_scalar_function_set_bind(f, bind);
+    }
+    duckdb_scalar_function_set_extra_info(f, extra, NULL);
+    bool good = duckdb_register_scalar_function(d->connection, f) == DuckDBSuccess;
+    duckdb_destroy_scalar_function(&f);
+    return good ? TL_OK : tl_fail(err, TL_INTERNAL, "DuckDB does not take the function %s", name);
+}
