@@ -1,8 +1,11 @@
 /*
- * Streams of record batches. Comes in: arrays in memory. Goes out: an Arrow C stream over them.
+ * Streams of record batches. Comes in: arrays in memory, an Arrow IPC file or pipe, a failure. Goes out: an Arrow C
+ * stream; or an IPC stream or file written from one.
  */
 #ifndef TL_ARROW_STREAM_H
 #define TL_ARROW_STREAM_H
+
+#include <stdio.h>
 
 #include "base/base.h"
 
@@ -10,5 +13,29 @@
  * they are released. `arrays` itself stays the caller's. Errors: TL_NO_MEMORY. */
 tl_status tl_stream_of_arrays(const struct ArrowSchema *schema, struct ArrowArray *arrays, int64_t n,
                               struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
+
+/* A stream whose every call fails with this status and message: for producers that fail before the first batch but
+ * have promised a stream. Errors: TL_NO_MEMORY. */
+tl_status tl_stream_of_error(tl_status status, const char *message, struct ArrowArrayStream *out,
+                             tl_error *err) TL_CHECKED;
+
+/* The schema (released by the caller), and the next batch (release NULL = the end; else released by the caller) of any
+ * stream, with the stream's own message on failure. The status is what the stream's errno says: see tl_status_errno. */
+tl_status tl_stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out, tl_error *err) TL_CHECKED;
+tl_status tl_stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out, tl_error *err) TL_CHECKED;
+
+/* Statuses through the stream interface, which only carries errno values; there and back is the same status. */
+int tl_status_errno(tl_status status);
+tl_status tl_status_of_errno(int code);
+
+/* Arrow IPC, the stream format or the file format, which begins with "ARROW1". Reads `file` from where it is, forward
+ * only, one message at a time; a pipe is fine. The file is closed on release when `close` is set (also on failure
+ * here). Buffers compressed with zstd or lz4 are read. Errors while reading come from the stream's calls: TL_INVALID
+ * for what is no Arrow IPC or is cut short, TL_UNSUPPORTED, TL_IO. */
+tl_status tl_ipc_read(FILE *file, bool close, struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
+
+/* Writes a whole stream to `file`, which stays open, as IPC stream or file format (`as_file`). Neither compressed nor
+ * with dictionaries; TL_UNSUPPORTED names types that cannot be written. The stream is not released. */
+tl_status tl_ipc_write(struct ArrowArrayStream *stream, FILE *file, bool as_file, tl_error *err) TL_CHECKED;
 
 #endif
