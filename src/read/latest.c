@@ -94,7 +94,7 @@ static int by_place(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Pieces of rows from many files, put together as tl_rows and sorted by merging pairs of them. */
+/* Rows from many files. */
 typedef struct pieces {
     tl_rows *items;
     int32_t n, cap;
@@ -144,36 +144,6 @@ static tl_status read_rows(tl_plan *plan, const newest *best, int64_t n, const t
     return status;
 }
 
-/* Merges neighbours until one is left: each series stands in one piece only, so this is a sort by series key. Pieces of
- * a file are sorted by key as their rows are only when the file is; tl_rows_sort makes sure. */
-static tl_status merge_pieces(const tl_table *table, const tl_schema *schema, pieces *p, tl_rows *out, tl_error *err) {
-    tl_status status = TL_OK;
-    for (int32_t i = 0; i < p->n && status == TL_OK; i++) {
-        status = tl_last_values_sort(schema, &table->contract, &p->items[i], err);
-    }
-    while (p->n > 1 && status == TL_OK) {
-        int32_t half = (p->n + 1) / 2;
-        for (int32_t i = 0; i + half < p->n && status == TL_OK; i++) {
-            tl_rows merged = {0};
-            status = tl_last_values_merge(schema, &table->contract, &p->items[i], &p->items[i + half], &merged, err);
-            if (status == TL_OK) {
-                tl_rows_free(&p->items[i]);
-                tl_rows_free(&p->items[i + half]);
-                p->items[i] = merged;
-                p->items[i + half] = (tl_rows){0};
-            }
-        }
-        if (status == TL_OK) {
-            p->n = half;
-        }
-    }
-    if (status == TL_OK && p->n == 1) {
-        *out = p->items[0];
-        p->n = 0;
-    }
-    return status;
-}
-
 static tl_status latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) {
     const tl_schema *schema = tl_metadata_schema(&table->metadata);
     tl_plan *plan = NULL;
@@ -201,7 +171,7 @@ static tl_status latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl
         status = read_rows(plan, best + from, to - from, &projection, &found, err);
     }
     if (status == TL_OK) {
-        status = merge_pieces(table, schema, &found, out, err);
+        status = tl_last_values_join(schema, &table->contract, found.items, found.n, out, err);
     }
     for (int32_t i = 0; i < found.n; i++) {
         tl_rows_free(&found.items[i]);

@@ -186,6 +186,9 @@ static tl_status merge_chain(older *o, const tl_span *spans, int64_t n, tl_error
 }
 
 static tl_status merge_spans(older *o, tl_spans *s, tl_error *err) {
+    if (s->n == 0) {
+        return TL_OK;
+    }
     qsort(s->items, (size_t)s->n, sizeof *s->items, by_series_and_time);
     for (int64_t from = 0; from < s->n;) {
         int64_t max = s->items[from].max, to = from + 1;

@@ -38,9 +38,9 @@ tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct 
 tl_status tl_rows_from_arrow(const tl_schema *schema, const struct ArrowSchema *arrow, struct ArrowArray *array,
                              tl_rows *out, tl_error *err) TL_CHECKED;
 
-/* Sorts rows by series key, in place. */
-tl_status tl_last_values_sort(const tl_schema *schema, const tl_contract *contract, tl_rows *rows,
-                              tl_error *err) TL_CHECKED;
+/* Joins pieces (each series in one piece only) into one set of rows in the order of the series key. */
+tl_status tl_last_values_join(const tl_schema *schema, const tl_contract *contract, const tl_rows *pieces, int32_t n,
+                              tl_rows *out, tl_error *err) TL_CHECKED;
 
 /* Reads the index of a snapshot: found through its summary, checked to be sound and to belong to that snapshot's rows.
  * TL_NOT_FOUND when there is none that can be trusted; then the caller scans. */
