@@ -7,8 +7,9 @@
  *                       [--page-rows N] [--page-bytes N] [--group-rows N] [--dictionary-values N] [--bounds N]
  *                       [--listed] [--runs] [--sorting LEAF] [--meta KEY=VALUE]
  *
- * Encodings, in lower case, are used where they fit the column's type; other columns are PLAIN. --listed writes through
- * lists of row numbers, --runs writes flat columns as runs of equal values.
+ * Encodings are used where they fit the column's type; other columns are PLAIN. "split" and "delta_text" spare the types for
+ * which other readers do not know them (split: all but float and double; delta_text: fixed); "split_all" and
+ * "delta_text_all" do not. --listed writes through lists of row numbers, --runs writes flat columns as runs of equal values.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ typedef struct maker {
     tl_pq_column_writer *writers[MANY];
     tl_pq_column_options wanted; /* what the command line asks for */
     bool listed, runs, no_index;
+    bool all_types; /* the _all encodings */
     int64_t group_rows;
     tl_pq_sorting_column sorting;
     int32_t n_sorting;
@@ -64,9 +66,12 @@ static tl_pq_encoding encoding_named(const char *name) {
                  {"delta", TL_PQ_DELTA_BINARY_PACKED},
                  {"delta_length", TL_PQ_DELTA_LENGTH_BYTE_ARRAY},
                  {"delta_text", TL_PQ_DELTA_BYTE_ARRAY},
-                 {"split", TL_PQ_BYTE_STREAM_SPLIT}};
+                 {"delta_text_all", TL_PQ_DELTA_BYTE_ARRAY},
+                 {"split", TL_PQ_BYTE_STREAM_SPLIT},
+                 {"split_all", TL_PQ_BYTE_STREAM_SPLIT}};
     for (size_t i = 0; i < TL_COUNT(names); i++) {
         if (strcmp(names[i].name, name) == 0) {
+            m.all_types = m.all_types || strstr(name, "_all");
             return names[i].encoding;
         }
     }
@@ -399,6 +404,11 @@ static void begin_leaf(int32_t i) {
     o.is_signed = base.is_signed;
     o.signed_bytes = base.signed_bytes;
     o.no_bounds = base.no_bounds;
+    bool number = o.type == TL_PQ_FLOAT || o.type == TL_PQ_DOUBLE;
+    if (!m.all_types && ((o.encoding == TL_PQ_BYTE_STREAM_SPLIT && !number) ||
+                         (o.encoding == TL_PQ_DELTA_BYTE_ARRAY && o.type == TL_PQ_FIXED))) {
+        o.encoding = TL_PQ_PLAIN;
+    }
     for (int attempt = 0; attempt < 3; attempt++) {
         tl_status status = m.writers[i] ? tl_pq_column_writer_reset(m.writers[i], &o, NULL)
                                         : tl_pq_column_writer_create(&o, &m.writers[i], NULL);
