@@ -126,12 +126,12 @@ static tl_status wrap_copy(job *j, tl_bytes statement, tl_buf *sql) {
         query = query || strcmp(word, queries[i]) == 0;
     }
     if (j->format != TL_OUTPUT_PARQUET || !query) {
-        TL_TRY(tl_buf_add(sql, statement.data, statement.len));
+        TL_TRY(tl_sql_quote_default(statement, sql));
         return tl_buf_add_byte(sql, 0);
     }
     j->results++;
     TL_TRY(tl_buf_add_text(sql, "COPY ("));
-    TL_TRY(tl_buf_add(sql, statement.data, statement.len));
+    TL_TRY(tl_sql_quote_default(statement, sql));
     TL_TRY(tl_buf_add_text(sql, "\n) TO "));
     TL_TRY(tl_duck_quote_text(sql, j->path ? j->path : "/dev/stdout"));
     static const char options[] = " (FORMAT parquet, COMPRESSION zstd)";

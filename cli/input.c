@@ -116,8 +116,10 @@ static tl_status add_folder(tl_paths *p, const char *folder, int depth, tl_error
         if (!path) {
             status = tl_fail_memory(err, strlen(folder));
         } else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-            status = depth < MAX_FOLDER_DEPTH ? add_folder(p, path, depth + 1, err)
-                                              : tl_fail(err, TL_INVALID, "%s: folders nested too deep", path);
+            /* only the folders that partitions make: anything else below is another matter */
+            status = !strchr(e->d_name, '=')      ? TL_OK
+                     : depth < MAX_FOLDER_DEPTH ? add_folder(p, path, depth + 1, err)
+                                                : tl_fail(err, TL_INVALID, "%s: folders nested too deep", path);
         } else if (tl_file_format_of(path) == TL_FORMAT_PARQUET) {
             status = add_path(p, path, err);
         }

@@ -72,7 +72,7 @@ static inline void tl_input_close(tl_input *in) {
     }
 }
 
-/* The files behind the operands: folders become their *.parquet files (sorted by path, hidden ones left out). Every
+/* The files behind the operands: folders become their *.parquet files, those in x=y folders too (sorted by path, hidden ones left out). Every
  * file must be there. Caller frees with tl_paths_free. */
 typedef struct tl_paths {
     char **paths;

@@ -14,7 +14,7 @@ static size_t skip_quoted(tl_bytes t, size_t i, bool escapes) {
     uint8_t mark = t.data[i++];
     while (i < t.len) {
         if (escapes && t.data[i] == '\\') {
-            i += 2;
+            i += i + 1 < t.len ? 2 : 1;
         } else if (t.data[i] != mark) {
             i++;
         } else if (i + 1 < t.len && t.data[i + 1] == mark) {
@@ -141,6 +141,22 @@ bool tl_sql_has_word(tl_bytes statement, const char *word) {
         }
     }
     return false;
+}
+
+tl_status tl_sql_quote_default(tl_bytes statement, tl_buf *out) {
+    uint8_t before = 0; /* the byte in front of the token */
+    for (size_t i = 0; i < statement.len;) {
+        size_t from = i;
+        token kind = next_token(statement, &i);
+        tl_bytes part = {statement.data + from, i - from};
+        bool name = kind == TOKEN_WORD && before != '.' && i < statement.len && statement.data[i] == '.' &&
+                    part.len == 7 && tl_sql_has_word(part, "default");
+        TL_TRY(name ? tl_buf_add_byte(out, '"') : TL_OK);
+        TL_TRY(tl_buf_add(out, part.data, part.len));
+        TL_TRY(name ? tl_buf_add_byte(out, '"') : TL_OK);
+        before = statement.data[i - 1];
+    }
+    return TL_OK;
 }
 
 void tl_sql_word(tl_bytes statement, int n, char *out, size_t size) {
