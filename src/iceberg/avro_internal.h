@@ -3,8 +3,8 @@
  *
  * Reading: bytes in; out comes the file's header, its schema as a tree, and record after record a cursor from which the
  * caller takes values by the writer's schema. Fields are matched by Iceberg's `field-id`; where a writer left ids out,
- * by name through a table that the caller gives. Nothing is trusted: sizes are checked against the bytes that are there,
- * depth and the number of values looked at are bounded.
+ * by name through a table that the caller gives. Nothing is trusted: sizes are checked against the bytes that are
+ * there, depth and the number of values looked at are bounded.
  *
  * Writing: the binary encoding into a buffer, and the container around it (codec null).
  */
@@ -40,17 +40,17 @@ typedef enum tl_avro_kind {
 typedef struct tl_avro_node tl_avro_node;
 
 typedef struct tl_avro_part {
-    const char *name;  /* records */
-    int32_t field_id;  /* records: -1 = none */
+    const char *name; /* records */
+    int32_t field_id; /* records: -1 = none */
     tl_avro_node *node;
 } tl_avro_part;
 
 struct tl_avro_node {
     tl_avro_kind kind;
-    bool is_decimal; /* bytes or fixed of logical type decimal */
+    bool is_decimal;   /* bytes or fixed of logical type decimal */
     bool is_uuid_text; /* string of logical type uuid */
-    int32_t size;    /* FIXED */
-    int32_t n_parts; /* RECORD, UNION: any number; ARRAY, MAP: 1 */
+    int32_t size;      /* FIXED */
+    int32_t n_parts;   /* RECORD, UNION: any number; ARRAY, MAP: 1 */
     tl_avro_part *parts;
 };
 
@@ -59,7 +59,12 @@ typedef struct tl_avro_header_entry {
     tl_bytes value;
 } tl_avro_header_entry;
 
-typedef enum tl_avro_codec { TL_AVRO_CODEC_NULL, TL_AVRO_CODEC_DEFLATE, TL_AVRO_CODEC_SNAPPY, TL_AVRO_CODEC_ZSTD } tl_avro_codec;
+typedef enum tl_avro_codec {
+    TL_AVRO_CODEC_NULL,
+    TL_AVRO_CODEC_DEFLATE,
+    TL_AVRO_CODEC_SNAPPY,
+    TL_AVRO_CODEC_ZSTD
+} tl_avro_codec;
 
 /* Where the next value is taken from. */
 typedef struct tl_avro_cursor {

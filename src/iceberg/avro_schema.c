@@ -67,9 +67,9 @@ static tl_status parse_name(parser *p, const char *name, tl_avro_node **out) {
     static const struct {
         const char *name;
         tl_avro_kind kind;
-    } primitives[] = {{"null", TL_AVRO_NULL},     {"boolean", TL_AVRO_BOOLEAN}, {"int", TL_AVRO_INT},
-                      {"long", TL_AVRO_LONG},     {"float", TL_AVRO_FLOAT},     {"double", TL_AVRO_DOUBLE},
-                      {"bytes", TL_AVRO_BYTES},   {"string", TL_AVRO_STRING}};
+    } primitives[] = {{"null", TL_AVRO_NULL},   {"boolean", TL_AVRO_BOOLEAN}, {"int", TL_AVRO_INT},
+                      {"long", TL_AVRO_LONG},   {"float", TL_AVRO_FLOAT},     {"double", TL_AVRO_DOUBLE},
+                      {"bytes", TL_AVRO_BYTES}, {"string", TL_AVRO_STRING}};
     for (size_t i = 0; i < TL_COUNT(primitives); i++) {
         if (strcmp(name, primitives[i].name) == 0) {
             return new_node(p, primitives[i].kind, out);

@@ -60,7 +60,8 @@ tl_status tl_inflate(tl_inflate_format format, tl_bytes in, size_t max, const ch
     while (status == TL_OK) {
         status = inflate_some(&z, max, start, what, out, &code, err);
         if (status == TL_OK && code == Z_STREAM_END) {
-            /* Avro blocks of some writers carry the rest of a zlib trailer: their length is stated, so it is skipped. */
+            /* Avro blocks of some writers carry the rest of a zlib trailer: their length is stated, so it is skipped.
+             */
             if (z.avail_in == 0 || format == TL_INFLATE_RAW) {
                 break;
             }

@@ -80,8 +80,8 @@ tl_status tl_json_read(tl_bytes text, const char *what, yyjson_doc **out, tl_err
     /* Numbers beyond 64 bits stay as they were written. Without YYJSON_READ_INSITU the text is not written to, so the
      * cast is safe. */
     yyjson_read_err why;
-    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text.data, text.len, YYJSON_READ_BIGNUM_AS_RAW, &tl_json_alc,
-                                       &why);
+    yyjson_doc *doc =
+        yyjson_read_opts((char *)(uintptr_t)text.data, text.len, YYJSON_READ_BIGNUM_AS_RAW, &tl_json_alc, &why);
     if (doc) {
         *out = doc;
         return TL_OK;

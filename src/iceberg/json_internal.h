@@ -37,12 +37,14 @@ tl_status tl_json_extra(yyjson_val *obj, const char *const *known, size_t n_know
 /* ---- schemas and specs in JSON (schema_json.c) ---- */
 tl_status tl_schema_from_json(yyjson_val *val, tl_arena *arena, tl_schema *out, tl_error *err) TL_CHECKED;
 /* `fields` is the list of partition fields; v1 lists without field ids get 1000, 1001 ... */
-tl_status tl_spec_fields_from_json(yyjson_val *fields, tl_arena *arena, tl_partition_spec *out, tl_error *err) TL_CHECKED;
+tl_status tl_spec_fields_from_json(yyjson_val *fields, tl_arena *arena, tl_partition_spec *out,
+                                   tl_error *err) TL_CHECKED;
 tl_status tl_spec_fields_write_json(const tl_partition_spec *spec, tl_buf *out, tl_error *err) TL_CHECKED;
 
 /* ---- inflating (inflate.c) ---- */
 typedef enum tl_inflate_format { TL_INFLATE_GZIP, TL_INFLATE_RAW } tl_inflate_format;
-/* Appends at most `max` bytes to `out`; more is TL_UNSUPPORTED, damaged input TL_CORRUPT. Several gzip members are one text. */
+/* Appends at most `max` bytes to `out`; more is TL_UNSUPPORTED, damaged input TL_CORRUPT. Several gzip members are one
+ * text. */
 tl_status tl_inflate(tl_inflate_format format, tl_bytes in, size_t max, const char *what, tl_buf *out,
                      tl_error *err) TL_CHECKED;
 

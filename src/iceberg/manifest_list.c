@@ -6,13 +6,24 @@
 
 #include "iceberg/manifest_internal.h"
 
-static const tl_avro_name names[] = {
-    {"manifest_path", 500},         {"manifest_length", 501},       {"partition_spec_id", 502},
-    {"content", 517},               {"sequence_number", 515},       {"min_sequence_number", 516},
-    {"added_snapshot_id", 503},     {"added_files_count", 504},     {"existing_files_count", 505},
-    {"deleted_files_count", 506},   {"added_rows_count", 512},      {"existing_rows_count", 513},
-    {"deleted_rows_count", 514},    {"partitions", 507},            {"key_metadata", 519},
-    {"added_data_files_count", 504}, {"existing_data_files_count", 505}, {"deleted_data_files_count", 506}};
+static const tl_avro_name names[] = {{"manifest_path", 500},
+                                     {"manifest_length", 501},
+                                     {"partition_spec_id", 502},
+                                     {"content", 517},
+                                     {"sequence_number", 515},
+                                     {"min_sequence_number", 516},
+                                     {"added_snapshot_id", 503},
+                                     {"added_files_count", 504},
+                                     {"existing_files_count", 505},
+                                     {"deleted_files_count", 506},
+                                     {"added_rows_count", 512},
+                                     {"existing_rows_count", 513},
+                                     {"deleted_rows_count", 514},
+                                     {"partitions", 507},
+                                     {"key_metadata", 519},
+                                     {"added_data_files_count", 504},
+                                     {"existing_data_files_count", 505},
+                                     {"deleted_data_files_count", 506}};
 static const tl_avro_name summary_names[] = {
     {"contains_null", 509}, {"contains_nan", 518}, {"lower_bound", 510}, {"upper_bound", 511}};
 
@@ -125,7 +136,8 @@ static tl_status take_key(reader *r, const tl_avro_node *node) {
     bool there;
     tl_bytes key;
     TL_TRY(tl_avro_take_bytes(r->c, node, &there, &key));
-    return there ? tl_fail(r->err, TL_UNSUPPORTED, "manifest list: a manifest is encrypted; such tables are not read") : TL_OK;
+    return there ? tl_fail(r->err, TL_UNSUPPORTED, "manifest list: a manifest is encrypted; such tables are not read")
+                 : TL_OK;
 }
 
 static tl_status take_field(reader *r, int32_t field_id, const tl_avro_node *node, tl_manifest_file *f) {
@@ -155,8 +167,14 @@ static tl_status take_field(reader *r, int32_t field_id, const tl_avro_node *nod
 
 static tl_status take_entry(reader *r, tl_manifest_file *f) {
     const tl_avro_node *node = r->avro.schema;
-    *f = (tl_manifest_file){.length = -1, .added_files = -1, .existing_files = -1, .deleted_files = -1,
-                            .added_rows = -1, .existing_rows = -1, .deleted_rows = -1, .added_snapshot_id = -1};
+    *f = (tl_manifest_file){.length = -1,
+                            .added_files = -1,
+                            .existing_files = -1,
+                            .deleted_files = -1,
+                            .added_rows = -1,
+                            .existing_rows = -1,
+                            .deleted_rows = -1,
+                            .added_snapshot_id = -1};
     for (int32_t i = 0; i < node->n_parts; i++) {
         TL_TRY(take_field(r, node->parts[i].field_id, node->parts[i].node, f));
     }
@@ -191,7 +209,8 @@ static tl_status read_schema(reader *r) {
                             "manifest list", r->err);
 }
 
-tl_status tl_manifest_list_parse(tl_bytes avro, tl_arena *arena, tl_manifest_file **out, int64_t *n_out, tl_error *err) {
+tl_status tl_manifest_list_parse(tl_bytes avro, tl_arena *arena, tl_manifest_file **out, int64_t *n_out,
+                                 tl_error *err) {
     reader r = {.arena = arena, .err = err};
     tl_buf list = {0};
     *out = NULL;
@@ -259,9 +278,18 @@ static tl_status put_summaries(tl_buf *out, const tl_manifest_file *f) {
 }
 
 static tl_status put_entry(tl_buf *out, const tl_manifest_file *f) {
-    const int64_t before[] = {f->length, f->spec_id, f->content == TL_CONTENT_DATA ? 0 : 1, f->sequence_number,
-                              f->min_sequence_number, f->added_snapshot_id, f->added_files, f->existing_files,
-                              f->deleted_files, f->added_rows, f->existing_rows, f->deleted_rows};
+    const int64_t before[] = {f->length,
+                              f->spec_id,
+                              f->content == TL_CONTENT_DATA ? 0 : 1,
+                              f->sequence_number,
+                              f->min_sequence_number,
+                              f->added_snapshot_id,
+                              f->added_files,
+                              f->existing_files,
+                              f->deleted_files,
+                              f->added_rows,
+                              f->existing_rows,
+                              f->deleted_rows};
     TL_TRY(tl_avro_put_text(out, f->path));
     for (size_t i = 0; i < TL_COUNT(before); i++) {
         TL_TRY(tl_avro_put_long(out, before[i]));
@@ -278,7 +306,8 @@ static tl_status put_entries(const tl_manifest_file *files, int64_t n, tl_buf *o
         }
         if (f->added_files < 0 || f->existing_files < 0 || f->deleted_files < 0 || f->added_rows < 0 ||
             f->existing_rows < 0 || f->deleted_rows < 0) {
-            return tl_fail(err, TL_UNSUPPORTED, "manifest %s: its counts are not in the list that it comes from", f->path);
+            return tl_fail(err, TL_UNSUPPORTED, "manifest %s: its counts are not in the list that it comes from",
+                           f->path);
         }
         TL_TRY(put_entry(out, f));
     }

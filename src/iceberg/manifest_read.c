@@ -11,12 +11,25 @@
 
 static const tl_avro_name entry_names[] = {
     {"status", 0}, {"snapshot_id", 1}, {"sequence_number", 3}, {"file_sequence_number", 4}, {"data_file", 2}};
-static const tl_avro_name file_names[] = {
-    {"content", 134},       {"file_path", 100},        {"file_format", 101},          {"partition", 102},
-    {"record_count", 103},  {"file_size_in_bytes", 104}, {"column_sizes", 108},       {"value_counts", 109},
-    {"null_value_counts", 110}, {"nan_value_counts", 137}, {"lower_bounds", 125},     {"upper_bounds", 128},
-    {"key_metadata", 131},  {"split_offsets", 132},    {"equality_ids", 135},         {"sort_order_id", 140},
-    {"referenced_data_file", 143}, {"content_offset", 144}, {"content_size_in_bytes", 145}};
+static const tl_avro_name file_names[] = {{"content", 134},
+                                          {"file_path", 100},
+                                          {"file_format", 101},
+                                          {"partition", 102},
+                                          {"record_count", 103},
+                                          {"file_size_in_bytes", 104},
+                                          {"column_sizes", 108},
+                                          {"value_counts", 109},
+                                          {"null_value_counts", 110},
+                                          {"nan_value_counts", 137},
+                                          {"lower_bounds", 125},
+                                          {"upper_bounds", 128},
+                                          {"key_metadata", 131},
+                                          {"split_offsets", 132},
+                                          {"equality_ids", 135},
+                                          {"sort_order_id", 140},
+                                          {"referenced_data_file", 143},
+                                          {"content_offset", 144},
+                                          {"content_size_in_bytes", 145}};
 
 enum { STAT_SIZE, STAT_VALUES, STAT_NULLS, STAT_NANS, STAT_LOWER, STAT_UPPER };
 
@@ -36,14 +49,15 @@ typedef struct reader {
     tl_partition_spec spec; /* of the header; no fields when there is none */
     bool has_spec;
     const tl_avro_node *partition; /* the record of partition values */
-    int32_t *slots;  /* partition record's field i goes to value slots[i]; -1 = nowhere */
-    int32_t n_slots; /* values of an entry */
-    tl_buf stats;    /* of the current entry: stat[] */
+    int32_t *slots;                /* partition record's field i goes to value slots[i]; -1 = nowhere */
+    int32_t n_slots;               /* values of an entry */
+    tl_buf stats;                  /* of the current entry: stat[] */
     tl_error *err;
 } reader;
 
 static tl_status corrupt(reader *r, const char *what) {
-    return tl_fail(r->err, TL_CORRUPT, "manifest%s%s: %s", r->listed ? " " : "", r->listed ? r->listed->path : "", what);
+    return tl_fail(r->err, TL_CORRUPT, "manifest%s%s: %s", r->listed ? " " : "", r->listed ? r->listed->path : "",
+                   what);
 }
 
 static tl_status keep_bytes(reader *r, tl_bytes in, tl_bytes *out) {
@@ -112,7 +126,8 @@ static tl_status uuid_value(reader *r, tl_bytes text, tl_bytes *out) {
     return tl_uuid_parse(text, uuid) ? TL_OK : corrupt(r, "a partition value is not a uuid");
 }
 
-/* An Avro value in Iceberg's single-value encoding: little-endian numbers, decimals of minimal length, bytes as they are. */
+/* An Avro value in Iceberg's single-value encoding: little-endian numbers, decimals of minimal length, bytes as they
+ * are. */
 static tl_status take_partition_value(reader *r, const tl_avro_node *node, tl_bytes *out) {
     bool there;
     int64_t number;
@@ -291,7 +306,8 @@ static tl_status take_numbers(reader *r, const tl_avro_node *node, bool is_int, 
         if (status != TL_OK || !more) {
             break;
         }
-        status = take_int(r, items.item, is_int ? INT32_MIN : INT64_MIN, is_int ? INT32_MAX : INT64_MAX, &there, &number);
+        status =
+            take_int(r, items.item, is_int ? INT32_MIN : INT64_MIN, is_int ? INT32_MAX : INT64_MAX, &there, &number);
         if (status == TL_OK && tl_buf_add(&list, &number, is_int ? 4 : 8) != TL_OK) {
             status = tl_fail_memory(r->err, list.len);
         }
@@ -313,7 +329,8 @@ static tl_status take_nothing_but_null(reader *r, const tl_avro_node *node) {
     bool there;
     tl_bytes key;
     TL_TRY(tl_avro_take_bytes(r->c, node, &there, &key));
-    return there ? tl_fail(r->err, TL_UNSUPPORTED, "manifest: a file is encrypted (key_metadata); such tables are not read")
+    return there ? tl_fail(r->err, TL_UNSUPPORTED,
+                           "manifest: a file is encrypted (key_metadata); such tables are not read")
                  : TL_OK;
 }
 
@@ -511,7 +528,8 @@ static tl_status read_header(reader *r) {
     TL_TRY(header_number(r, "schema-id", -1, &r->out->schema_id));
     TL_TRY(header_number(r, "partition-spec-id", r->listed ? r->listed->spec_id : 0, &r->out->spec_id));
     if (r->out->format_version < 1 || r->out->format_version > 3) {
-        return tl_fail(r->err, TL_UNSUPPORTED, "manifest: format version %d is not one of 1, 2, 3", r->out->format_version);
+        return tl_fail(r->err, TL_UNSUPPORTED, "manifest: format version %d is not one of 1, 2, 3",
+                       r->out->format_version);
     }
     bool deletes = tl_bytes_equal(content, tl_bytes_of("deletes"));
     if (content.data && !deletes && !tl_bytes_equal(content, tl_bytes_of("data"))) {

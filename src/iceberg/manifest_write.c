@@ -75,7 +75,8 @@ static tl_status put_avro_type(tl_buf *out, const tl_type *type, int32_t field_i
                              "\"precision\":%d,\"scale\":%d}",
                              field_id, tl_decimal_bytes(type->precision), type->precision, type->scale);
     case TL_TYPE_UUID:
-        return tl_buf_printf(out, "{\"type\":\"fixed\",\"name\":\"p%d\",\"size\":16,\"logicalType\":\"uuid\"}", field_id);
+        return tl_buf_printf(out, "{\"type\":\"fixed\",\"name\":\"p%d\",\"size\":16,\"logicalType\":\"uuid\"}",
+                             field_id);
     case TL_TYPE_FIXED:
         return tl_buf_printf(out, "{\"type\":\"fixed\",\"name\":\"p%d\",\"size\":%d}", field_id, type->length);
     default: return TL_INTERNAL;
@@ -96,38 +97,39 @@ static tl_status put_partition_field(tl_buf *out, const tl_partition_field *f, c
     return tl_buf_add_byte(out, '}');
 }
 
-#define OPTIONAL(name, type, id) \
+#define OPTIONAL(name, type, id)                                                                                       \
     ",{\"name\":\"" name "\",\"type\":[\"null\"," type "],\"default\":null,\"field-id\":" #id "}"
-#define STAT_MAP(name, id, key, value, type)                                                                       \
-    OPTIONAL(name,                                                                                                 \
-             "{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"k" #key "_v" #value                     \
-             "\",\"fields\":[{\"name\":\"key\",\"type\":\"int\",\"field-id\":" #key                                 \
-             "},{\"name\":\"value\",\"type\":\"" type "\",\"field-id\":" #value "}]},\"logicalType\":\"map\"}",     \
+#define STAT_MAP(name, id, key, value, type)                                                                           \
+    OPTIONAL(name,                                                                                                     \
+             "{\"type\":\"array\",\"items\":{\"type\":\"record\",\"name\":\"k" #key "_v" #value                        \
+             "\",\"fields\":[{\"name\":\"key\",\"type\":\"int\",\"field-id\":" #key                                    \
+             "},{\"name\":\"value\",\"type\":\"" type "\",\"field-id\":" #value "}]},\"logicalType\":\"map\"}",        \
              id)
 
 static const char schema_before_partition[] =
-    "{\"type\":\"record\",\"name\":\"manifest_entry\",\"fields\":[{\"name\":\"status\",\"type\":\"int\",\"field-id\":0}"
-    OPTIONAL("snapshot_id", "\"long\"", 1) OPTIONAL("sequence_number", "\"long\"", 3)
-    OPTIONAL("file_sequence_number", "\"long\"", 4)
-    ",{\"name\":\"data_file\",\"type\":{\"type\":\"record\",\"name\":\"r2\",\"fields\":["
-    "{\"name\":\"content\",\"type\":\"int\",\"default\":0,\"field-id\":134},"
-    "{\"name\":\"file_path\",\"type\":\"string\",\"field-id\":100},"
-    "{\"name\":\"file_format\",\"type\":\"string\",\"field-id\":101},"
-    "{\"name\":\"partition\",\"type\":{\"type\":\"record\",\"name\":\"r102\",\"fields\":[";
+    "{\"type\":\"record\",\"name\":\"manifest_entry\",\"fields\":[{\"name\":\"status\",\"type\":\"int\",\"field-id\":"
+    "0}" OPTIONAL("snapshot_id", "\"long\"", 1) OPTIONAL("sequence_number", "\"long\"", 3)
+        OPTIONAL("file_sequence_number", "\"long\"",
+                 4) ",{\"name\":\"data_file\",\"type\":{\"type\":\"record\",\"name\":\"r2\",\"fields\":["
+                    "{\"name\":\"content\",\"type\":\"int\",\"default\":0,\"field-id\":134},"
+                    "{\"name\":\"file_path\",\"type\":\"string\",\"field-id\":100},"
+                    "{\"name\":\"file_format\",\"type\":\"string\",\"field-id\":101},"
+                    "{\"name\":\"partition\",\"type\":{\"type\":\"record\",\"name\":\"r102\",\"fields\":[";
 
 static const char schema_after_partition[] =
     "]},\"field-id\":102},"
     "{\"name\":\"record_count\",\"type\":\"long\",\"field-id\":103},"
-    "{\"name\":\"file_size_in_bytes\",\"type\":\"long\",\"field-id\":104}"
-    STAT_MAP("column_sizes", 108, 117, 118, "long") STAT_MAP("value_counts", 109, 119, 120, "long")
-    STAT_MAP("null_value_counts", 110, 121, 122, "long") STAT_MAP("nan_value_counts", 137, 138, 139, "long")
-    STAT_MAP("lower_bounds", 125, 126, 127, "bytes") STAT_MAP("upper_bounds", 128, 129, 130, "bytes")
-    OPTIONAL("key_metadata", "\"bytes\"", 131)
-    OPTIONAL("split_offsets", "{\"type\":\"array\",\"items\":\"long\",\"element-id\":133}", 132)
-    OPTIONAL("equality_ids", "{\"type\":\"array\",\"items\":\"int\",\"element-id\":136}", 135)
-    OPTIONAL("sort_order_id", "\"int\"", 140) OPTIONAL("first_row_id", "\"long\"", 142)
-    OPTIONAL("referenced_data_file", "\"string\"", 143) OPTIONAL("content_offset", "\"long\"", 144)
-    OPTIONAL("content_size_in_bytes", "\"long\"", 145) "]},\"field-id\":2}]}";
+    "{\"name\":\"file_size_in_bytes\",\"type\":\"long\",\"field-id\":104}" STAT_MAP("column_sizes", 108, 117, 118,
+                                                                                    "long")
+        STAT_MAP("value_counts", 109, 119, 120, "long") STAT_MAP("null_value_counts", 110, 121, 122, "long")
+            STAT_MAP("nan_value_counts", 137, 138, 139, "long") STAT_MAP("lower_bounds", 125, 126, 127, "bytes")
+                STAT_MAP("upper_bounds", 128, 129, 130, "bytes") OPTIONAL("key_metadata", "\"bytes\"", 131)
+                    OPTIONAL("split_offsets", "{\"type\":\"array\",\"items\":\"long\",\"element-id\":133}", 132)
+                        OPTIONAL("equality_ids", "{\"type\":\"array\",\"items\":\"int\",\"element-id\":136}", 135)
+                            OPTIONAL("sort_order_id", "\"int\"", 140) OPTIONAL("first_row_id", "\"long\"", 142)
+                                OPTIONAL("referenced_data_file", "\"string\"", 143)
+                                    OPTIONAL("content_offset", "\"long\"", 144)
+                                        OPTIONAL("content_size_in_bytes", "\"long\"", 145) "]},\"field-id\":2}]}";
 
 static tl_status put_avro_schema(tl_buf *out, const tl_partition_spec *spec, const tl_type *types, tl_error *err) {
     TL_TRY(tl_buf_add_text(out, schema_before_partition));
@@ -269,14 +271,16 @@ static tl_status check_entry(const tl_manifest *m, const tl_manifest_entry *e, c
         return tl_fail(err, TL_INVALID, "manifest entry without path, format, row count or size");
     }
     if (f->n_partition != spec->n_fields) {
-        return tl_fail(err, TL_INVALID, "manifest entry %s has %d partition values, the partition spec %d fields", f->path,
-                       f->n_partition, spec->n_fields);
+        return tl_fail(err, TL_INVALID, "manifest entry %s has %d partition values, the partition spec %d fields",
+                       f->path, f->n_partition, spec->n_fields);
     }
     if ((f->content == TL_CONTENT_DATA) != (m->content == TL_CONTENT_DATA)) {
-        return tl_fail(err, TL_INVALID, "manifest entry %s: data files and delete files need manifests of their own", f->path);
+        return tl_fail(err, TL_INVALID, "manifest entry %s: data files and delete files need manifests of their own",
+                       f->path);
     }
     if (e->status != TL_ENTRY_ADDED && (e->snapshot_id == -1 || e->sequence_number == -1)) {
-        return tl_fail(err, TL_INVALID, "manifest entry %s is not new and needs its snapshot and sequence number", f->path);
+        return tl_fail(err, TL_INVALID, "manifest entry %s is not new and needs its snapshot and sequence number",
+                       f->path);
     }
     return TL_OK;
 }
@@ -292,7 +296,8 @@ static tl_status put_entries(const tl_manifest *m, const tl_partition_spec *spec
         TL_TRY(put_optional(out, e->file_sequence_number, e->file_sequence_number != -1));
         tl_status status = put_file(out, &e->file, spec, types);
         if (status == TL_INVALID) {
-            return tl_fail(err, TL_INVALID, "manifest entry %s: a partition value is not of its field's type", e->file.path);
+            return tl_fail(err, TL_INVALID, "manifest entry %s: a partition value is not of its field's type",
+                           e->file.path);
         }
         TL_TRY(status);
     }

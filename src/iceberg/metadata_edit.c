@@ -266,7 +266,8 @@ tl_status tl_metadata_set_current(tl_metadata *m, int64_t snapshot_id, int64_t n
     return make_current(m, snapshot_id, now_ms, err);
 }
 
-tl_status tl_metadata_log_previous(tl_metadata *m, const char *file, int64_t timestamp_ms, int32_t keep, tl_error *err) {
+tl_status tl_metadata_log_previous(tl_metadata *m, const char *file, int64_t timestamp_ms, int32_t keep,
+                                   tl_error *err) {
     copier c = {&m->arena, true};
     const char *name = copy_text(&c, file);
     tl_log_entry *log = copy_list(&c, m->metadata_log, m->n_metadata_log, 1, sizeof *log);

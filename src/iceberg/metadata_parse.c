@@ -178,8 +178,8 @@ static tl_status read_manifests(parser *p, yyjson_val *val, tl_snapshot *s) {
 }
 
 static tl_status read_snapshot(parser *p, yyjson_val *val, tl_snapshot *s) {
-    static const char *const known[] = {"snapshot-id", "parent-snapshot-id", "sequence-number", "timestamp-ms",
-                                        "manifest-list", "manifests", "schema-id", "summary"};
+    static const char *const known[] = {"snapshot-id",   "parent-snapshot-id", "sequence-number", "timestamp-ms",
+                                        "manifest-list", "manifests",          "schema-id",       "summary"};
     bool v1 = p->m->format_version == 1;
     TL_TRY(tl_json_object(val, "snapshot", p->err));
     TL_TRY(tl_json_i64(val, "snapshot", "snapshot-id", NULL, &s->snapshot_id, p->err));
@@ -298,11 +298,27 @@ static tl_status read_head(parser *p, yyjson_val *root) {
 }
 
 static tl_status read_all(parser *p, yyjson_val *root) {
-    static const char *const known[] = {
-        "format-version", "table-uuid", "location", "last-sequence-number", "last-updated-ms", "last-column-id",
-        "schemas", "schema", "current-schema-id", "partition-specs", "partition-spec", "default-spec-id",
-        "last-partition-id", "properties", "current-snapshot-id", "snapshot-log", "metadata-log", "sort-orders",
-        "default-sort-order-id", "refs", "snapshots"};
+    static const char *const known[] = {"format-version",
+                                        "table-uuid",
+                                        "location",
+                                        "last-sequence-number",
+                                        "last-updated-ms",
+                                        "last-column-id",
+                                        "schemas",
+                                        "schema",
+                                        "current-schema-id",
+                                        "partition-specs",
+                                        "partition-spec",
+                                        "default-spec-id",
+                                        "last-partition-id",
+                                        "properties",
+                                        "current-snapshot-id",
+                                        "snapshot-log",
+                                        "metadata-log",
+                                        "sort-orders",
+                                        "default-sort-order-id",
+                                        "refs",
+                                        "snapshots"};
     tl_metadata *m = p->m;
     TL_TRY(read_head(p, root));
     TL_TRY(read_schemas(p, root));

@@ -4,32 +4,44 @@
 #include "iceberg/testing_internal.h"
 
 static const char v2_new[] =
-    "{\"format-version\":2,\"table-uuid\":\"01a22945-e924-7399-b91b-46094daec514\",\"location\":\"file:///lake/default/r\","
+    "{\"format-version\":2,\"table-uuid\":\"01a22945-e924-7399-b91b-46094daec514\",\"location\":\"file:///lake/default/"
+    "r\","
     "\"last-sequence-number\":0,\"last-updated-ms\":1795988777252,\"last-column-id\":2,\"schemas\":[{\"schema-id\":0,"
-    "\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"ts\",\"required\":true,\"type\":\"timestamptz\"},{\"id\":2,\"name\":"
-    "\"v\",\"required\":false,\"type\":\"double\"}]}],\"current-schema-id\":0,\"partition-specs\":[{\"spec-id\":0,\"fields\":"
+    "\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"ts\",\"required\":true,\"type\":\"timestamptz\"},{\"id\":2,"
+    "\"name\":"
+    "\"v\",\"required\":false,\"type\":\"double\"}]}],\"current-schema-id\":0,\"partition-specs\":[{\"spec-id\":0,"
+    "\"fields\":"
     "[{\"source-id\":1,\"field-id\":1000,\"name\":\"ts_day\",\"transform\":\"day\"}]}],\"default-spec-id\":0,"
-    "\"last-partition-id\":1000,\"properties\":{\"timelake.time-column\":\"ts\"},\"sort-orders\":[{\"order-id\":1,\"fields\":"
+    "\"last-partition-id\":1000,\"properties\":{\"timelake.time-column\":\"ts\"},\"sort-orders\":[{\"order-id\":1,"
+    "\"fields\":"
     "[{\"source-id\":1,\"transform\":\"identity\",\"direction\":\"asc\",\"null-order\":\"nulls-first\"}]}],"
     "\"default-sort-order-id\":1,\"refs\":{}}";
 
 static const char v1_old[] =
-    "{\"format-version\":1,\"location\":\"/old\",\"last-updated-ms\":7,\"last-column-id\":1,\"schema\":{\"type\":\"struct\","
+    "{\"format-version\":1,\"location\":\"/"
+    "old\",\"last-updated-ms\":7,\"last-column-id\":1,\"schema\":{\"type\":\"struct\","
     "\"fields\":[{\"id\":1,\"name\":\"d\",\"required\":true,\"type\":\"date\"}]},\"partition-spec\":[{\"source-id\":1,"
-    "\"name\":\"d\",\"transform\":\"identity\"},{\"source-id\":1,\"name\":\"m\",\"transform\":\"month\"}],\"properties\":{},"
+    "\"name\":\"d\",\"transform\":\"identity\"},{\"source-id\":1,\"name\":\"m\",\"transform\":\"month\"}],"
+    "\"properties\":{},"
     "\"current-snapshot-id\":5,\"snapshots\":[{\"snapshot-id\":5,\"timestamp-ms\":6,\"manifests\":[\"/old/m1.avro\","
     "\"/old/m2.avro\"]}]}";
 
 static const char v3_full[] =
-    "{\"format-version\":3,\"table-uuid\":\"u\",\"location\":\"s3://b/t\",\"last-sequence-number\":4,\"last-updated-ms\":9,"
-    "\"last-column-id\":1,\"schemas\":[{\"schema-id\":2,\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"a\",\"required\":"
-    "false,\"type\":\"long\"}],\"identifier-field-ids\":[]}],\"current-schema-id\":2,\"partition-specs\":[{\"spec-id\":0,"
+    "{\"format-version\":3,\"table-uuid\":\"u\",\"location\":\"s3://b/"
+    "t\",\"last-sequence-number\":4,\"last-updated-ms\":9,"
+    "\"last-column-id\":1,\"schemas\":[{\"schema-id\":2,\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"a\","
+    "\"required\":"
+    "false,\"type\":\"long\"}],\"identifier-field-ids\":[]}],\"current-schema-id\":2,\"partition-specs\":[{\"spec-id\":"
+    "0,"
     "\"fields\":[]}],\"default-spec-id\":0,\"last-partition-id\":999,\"properties\":{},\"current-snapshot-id\":11,"
-    "\"snapshot-log\":[{\"snapshot-id\":10,\"timestamp-ms\":8},{\"snapshot-id\":11,\"timestamp-ms\":9}],\"sort-orders\":"
-    "[{\"order-id\":0,\"fields\":[]}],\"default-sort-order-id\":0,\"refs\":{\"main\":{\"snapshot-id\":11,\"type\":\"branch\"},"
+    "\"snapshot-log\":[{\"snapshot-id\":10,\"timestamp-ms\":8},{\"snapshot-id\":11,\"timestamp-ms\":9}],\"sort-"
+    "orders\":"
+    "[{\"order-id\":0,\"fields\":[]}],\"default-sort-order-id\":0,\"refs\":{\"main\":{\"snapshot-id\":11,\"type\":"
+    "\"branch\"},"
     "\"keep\":{\"snapshot-id\":10,\"type\":\"tag\",\"max-ref-age-ms\":100}},\"snapshots\":[{\"snapshot-id\":10,"
     "\"sequence-number\":3,\"timestamp-ms\":8,\"manifest-list\":\"s3://b/l1\",\"summary\":{\"operation\":\"append\"},"
-    "\"schema-id\":2,\"first-row-id\":0,\"added-rows\":5},{\"snapshot-id\":11,\"parent-snapshot-id\":10,\"sequence-number\":4,"
+    "\"schema-id\":2,\"first-row-id\":0,\"added-rows\":5},{\"snapshot-id\":11,\"parent-snapshot-id\":10,\"sequence-"
+    "number\":4,"
     "\"timestamp-ms\":9,\"manifest-list\":\"s3://b/l2\",\"summary\":{\"operation\":\"delete\",\"x\":\"\"}}],"
     "\"next-row-id\":5,\"statistics\":[{\"snapshot-id\":10,\"statistics-path\":\"p\"},{\"snapshot-id\":11}],"
     "\"encryption-keys\":[],\"big\":123456789012345678901234567890}";
@@ -163,12 +175,15 @@ static void errors_name_the_key(void **state) {
         tl_status status;
         const char *message;
     } cases[] = {
-        {"\"format-version\":3", "\"format-version\":4", TL_UNSUPPORTED, "metadata: format version 4 is not one of 1, 2, 3"},
-        {"\"format-version\":3", "\"format-version\":0", TL_CORRUPT, "metadata: format version 0 is not one of 1, 2, 3"},
+        {"\"format-version\":3", "\"format-version\":4", TL_UNSUPPORTED,
+         "metadata: format version 4 is not one of 1, 2, 3"},
+        {"\"format-version\":3", "\"format-version\":0", TL_CORRUPT,
+         "metadata: format version 0 is not one of 1, 2, 3"},
         {"\"format-version\":3,", "", TL_CORRUPT, "metadata has no \"format-version\""},
         {"\"table-uuid\":\"u\",", "", TL_CORRUPT, "metadata has no \"table-uuid\""},
         {"\"location\":\"s3://b/t\"", "\"location\":7", TL_CORRUPT, "metadata: \"location\" is not a string"},
-        {"\"location\":\"s3://b/t\"", "\"location\":\"a\\u0000b\"", TL_CORRUPT, "metadata: \"location\" holds a NUL character"},
+        {"\"location\":\"s3://b/t\"", "\"location\":\"a\\u0000b\"", TL_CORRUPT,
+         "metadata: \"location\" holds a NUL character"},
         {"\"last-column-id\":1", "\"last-column-id\":3000000000", TL_CORRUPT,
          "metadata: \"last-column-id\" 3000000000 is not a 32-bit integer"},
         {"\"last-updated-ms\":9", "\"last-updated-ms\":9.5", TL_CORRUPT,
@@ -231,8 +246,14 @@ static void properties_are_set_replaced_and_removed(void **state) {
 
 static tl_snapshot a_snapshot(int64_t id, int64_t sequence, int64_t ms) {
     static tl_property summary[] = {{"operation", "append"}};
-    return (tl_snapshot){.snapshot_id = id, .parent_id = -1, .sequence_number = sequence, .timestamp_ms = ms,
-                         .manifest_list = "file:///lake/l", .schema_id = 0, .summary = summary, .n_summary = 1};
+    return (tl_snapshot){.snapshot_id = id,
+                         .parent_id = -1,
+                         .sequence_number = sequence,
+                         .timestamp_ms = ms,
+                         .manifest_list = "file:///lake/l",
+                         .schema_id = 0,
+                         .summary = summary,
+                         .n_summary = 1};
 }
 
 static void a_new_snapshot_becomes_current(void **state) {
@@ -246,17 +267,19 @@ static void a_new_snapshot_becomes_current(void **state) {
     assert_int_equal(tl_metadata_log_previous(&m, "file:///lake/v3", 60, 2, NULL), TL_OK);
     char *text = written(&m);
     assert_non_null(strstr(text, "\"last-sequence-number\":2,\"last-updated-ms\":60,"));
-    assert_non_null(strstr(text, "\"current-snapshot-id\":200,\"snapshot-log\":[{\"snapshot-id\":100,\"timestamp-ms\":50},"
-                                 "{\"snapshot-id\":200,\"timestamp-ms\":60}],\"metadata-log\":[{\"metadata-file\":"
-                                 "\"file:///lake/v2\",\"timestamp-ms\":50},{\"metadata-file\":\"file:///lake/v3\","
-                                 "\"timestamp-ms\":60}]"));
-    assert_non_null(strstr(text, "\"refs\":{\"main\":{\"snapshot-id\":200,\"type\":\"branch\"}},\"snapshots\":[{\"snapshot-id\":"
-                                 "100,\"sequence-number\":1,"));
+    assert_non_null(strstr(text,
+                           "\"current-snapshot-id\":200,\"snapshot-log\":[{\"snapshot-id\":100,\"timestamp-ms\":50},"
+                           "{\"snapshot-id\":200,\"timestamp-ms\":60}],\"metadata-log\":[{\"metadata-file\":"
+                           "\"file:///lake/v2\",\"timestamp-ms\":50},{\"metadata-file\":\"file:///lake/v3\","
+                           "\"timestamp-ms\":60}]"));
+    assert_non_null(
+        strstr(text, "\"refs\":{\"main\":{\"snapshot-id\":200,\"type\":\"branch\"}},\"snapshots\":[{\"snapshot-id\":"
+                     "100,\"sequence-number\":1,"));
     tl_free(text);
     tl_error err;
-    assert_int_equal(tl_metadata_add_snapshot(&m, &t, &err), TL_INVALID);   /* the id is taken */
+    assert_int_equal(tl_metadata_add_snapshot(&m, &t, &err), TL_INVALID); /* the id is taken */
     t = a_snapshot(300, 2, 70);
-    assert_int_equal(tl_metadata_add_snapshot(&m, &t, &err), TL_INVALID);   /* the number is not new */
+    assert_int_equal(tl_metadata_add_snapshot(&m, &t, &err), TL_INVALID); /* the number is not new */
     assert_int_equal(m.n_snapshots, 2);
     tl_metadata_free(&m);
     tl_metadata v1 = parsed(v1_old), v3 = parsed(v3_full);
@@ -309,9 +332,13 @@ static void random_history(dice *d, tl_metadata *m, tl_arena *a) {
     m->refs = tl_arena_array(a, (size_t)n + 1, sizeof *m->refs);
     for (int32_t i = 0; i < n; i++) {
         tl_snapshot *s = &m->snapshots[i];
-        *s = (tl_snapshot){.snapshot_id = (int64_t)(roll(d) >> 1), .parent_id = chance(d, 50) ? (int64_t)(roll(d) >> 1) : -1,
-                           .sequence_number = i + 1, .timestamp_ms = (int64_t)(roll(d) >> 20),
-                           .manifest_list = random_text(d, a), .schema_id = chance(d, 50) ? 0 : -1, .n_summary = 1 + below(d, 3)};
+        *s = (tl_snapshot){.snapshot_id = (int64_t)(roll(d) >> 1),
+                           .parent_id = chance(d, 50) ? (int64_t)(roll(d) >> 1) : -1,
+                           .sequence_number = i + 1,
+                           .timestamp_ms = (int64_t)(roll(d) >> 20),
+                           .manifest_list = random_text(d, a),
+                           .schema_id = chance(d, 50) ? 0 : -1,
+                           .n_summary = 1 + below(d, 3)};
         s->summary = tl_arena_array(a, (size_t)s->n_summary, sizeof *s->summary);
         for (int32_t k = 0; k < s->n_summary; k++) {
             s->summary[k] = (tl_property){tl_arena_format(a, "%d%s", k, random_text(d, a)), random_text(d, a)};
@@ -319,8 +346,8 @@ static void random_history(dice *d, tl_metadata *m, tl_arena *a) {
         s->extra_json = chance(d, 20) ? "{\"first-row-id\":3}" : NULL;
         m->snapshot_log[i] = (tl_log_entry){s->timestamp_ms, s->snapshot_id, NULL};
         m->metadata_log[i] = (tl_log_entry){s->timestamp_ms, 0, random_text(d, a)};
-        m->refs[i + 1] = (tl_ref){tl_arena_format(a, "%dx%s", i, random_text(d, a)), chance(d, 50) ? "tag" : "branch", s->snapshot_id,
-                                  chance(d, 30) ? "{\"min-snapshots-to-keep\":5}" : NULL};
+        m->refs[i + 1] = (tl_ref){tl_arena_format(a, "%dx%s", i, random_text(d, a)), chance(d, 50) ? "tag" : "branch",
+                                  s->snapshot_id, chance(d, 30) ? "{\"min-snapshots-to-keep\":5}" : NULL};
     }
     m->n_snapshots = m->n_snapshot_log = m->n_metadata_log = n;
     m->n_refs = n ? n + 1 : 0;
@@ -344,8 +371,11 @@ static tl_metadata random_metadata(dice *d) {
     m.specs[0].n_fields = below(d, 4);
     m.specs[0].fields = tl_arena_array(a, 4, sizeof *m.specs[0].fields);
     for (int32_t i = 0; i < m.specs[0].n_fields; i++) {
-        m.specs[0].fields[i] = (tl_partition_field){.source_id = 1, .field_id = 1000 + i, .name = random_text(d, a),
-                                                    .transform = (tl_transform)below(d, TL_TRANSFORM_UNKNOWN), .param = 1 + below(d, 99)};
+        m.specs[0].fields[i] = (tl_partition_field){.source_id = 1,
+                                                    .field_id = 1000 + i,
+                                                    .name = random_text(d, a),
+                                                    .transform = (tl_transform)below(d, TL_TRANSFORM_UNKNOWN),
+                                                    .param = 1 + below(d, 99)};
     }
     m.n_sort_orders = 1;
     m.default_sort_order_id = 1;
@@ -355,7 +385,8 @@ static tl_metadata random_metadata(dice *d) {
     m.n_properties = below(d, 5);
     m.properties = tl_arena_array(a, 5, sizeof *m.properties);
     for (int32_t i = 0; i < m.n_properties; i++) {
-        m.properties[i] = (tl_property){tl_arena_format(a, "%d%s", i, random_text(d, a)), chance(d, 10) ? "" : random_text(d, a)};
+        m.properties[i] =
+            (tl_property){tl_arena_format(a, "%d%s", i, random_text(d, a)), chance(d, 10) ? "" : random_text(d, a)};
     }
     random_history(d, &m, a);
     m.extra_json = chance(d, 30) ? "{\"statistics\":[],\"x\":{\"y\":[1,2.5,null,\"z\"]}}" : NULL;

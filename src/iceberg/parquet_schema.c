@@ -61,7 +61,8 @@ static tl_status add_field(builder *b, const tl_field *f, const char *name) {
     switch (t->id) {
     case TL_TYPE_STRUCT:
         if (t->n_fields == 0) {
-            return tl_fail(b->err, TL_UNSUPPORTED, "column \"%s\": Parquet cannot hold a struct without fields", b->column);
+            return tl_fail(b->err, TL_UNSUPPORTED, "column \"%s\": Parquet cannot hold a struct without fields",
+                           b->column);
         }
         e->n_children = t->n_fields;
         for (int32_t i = 0; i < t->n_fields; i++) {

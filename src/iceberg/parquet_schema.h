@@ -19,9 +19,9 @@ tl_status tl_iceberg_parquet_schema(const tl_schema *schema, tl_arena *arena, tl
 tl_pq_type tl_iceberg_physical_type(const tl_type *type);
 
 /* The canonical Arrow schema: a struct with a child per column; each field carries its id as metadata
- * PARQUET:field_id. int "i", long "l", decimal "d:p,s" (128 bits), date "tdD", time "ttu", timestamp "tsu:", timestamptz
- * "tsu:UTC", string "u", binary "z", uuid "w:16" with the extension name arrow.uuid, fixed "w:n", list "+l" (child
- * "element"), map "+m" (child "entries"), struct "+s". Caller calls out->release. */
+ * PARQUET:field_id. int "i", long "l", decimal "d:p,s" (128 bits), date "tdD", time "ttu", timestamp "tsu:",
+ * timestamptz "tsu:UTC", string "u", binary "z", uuid "w:16" with the extension name arrow.uuid, fixed "w:n", list "+l"
+ * (child "element"), map "+m" (child "entries"), struct "+s". Caller calls out->release. */
 tl_status tl_iceberg_arrow_schema(const tl_schema *schema, struct ArrowSchema *out, tl_error *err) TL_CHECKED;
 /* The same for one column. */
 tl_status tl_iceberg_arrow_field(const tl_field *field, struct ArrowSchema *out, tl_error *err) TL_CHECKED;

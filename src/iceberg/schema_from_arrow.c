@@ -263,7 +263,8 @@ static tl_status settle_time(builder *b, tl_schema *schema, const char *name) {
 static tl_status settle_ingest(builder *b, tl_schema *schema, const char *name) {
     int32_t i = tl_schema_index(schema, name);
     if (i >= 0 && !is_timestamp(schema->fields[i].type.id)) {
-        return tl_fail(b->err, TL_INVALID, "column \"%s\" is kept for the insertion time and must be a timestamp", name);
+        return tl_fail(b->err, TL_INVALID, "column \"%s\" is kept for the insertion time and must be a timestamp",
+                       name);
     }
     tl_field *f = &schema->fields[i >= 0 ? i : schema->n_fields];
     if (i < 0) {

@@ -1,6 +1,6 @@
 /*
- * A new table's schema from an Arrow schema. Comes in: the Arrow schema of the first data or of the caller. Goes out: the
- * table's columns, types and field ids.
+ * A new table's schema from an Arrow schema. Comes in: the Arrow schema of the first data or of the caller. Goes out:
+ * the table's columns, types and field ids.
  */
 #ifndef TL_ICEBERG_SCHEMA_FROM_ARROW_H
 #define TL_ICEBERG_SCHEMA_FROM_ARROW_H
@@ -15,13 +15,12 @@
  *   microseconds are fine (a value that does not fit is an error when it is appended)
  *   decimals of up to 38 digits -> decimal; lists of any layout -> list; struct; map
  *   dictionaries and run-ends: as their values; null, duration, interval, union are refused
- * Columns keep their order and nullability and get the ids 1..n; then nested fields, each struct's fields, element, or key
- * and value one after the other before what lies within them (spec a.3).
- * `time_column` (NULL = a plain table) must be a timestamp or text, and becomes required; text becomes timestamptz.
- * `ingest_column` (NULL = none) is appended as a required timestamptz; a timestamp column of that name stays where it is
- * and becomes one.
- * Errors: TL_INVALID naming the column, also for names that are empty, not UTF-8, or differ in nothing but ASCII case
- * (SQL could not tell them apart). Everything of `out` lives in `arena`; the Arrow schema is not kept or released. */
+ * Columns keep their order and nullability and get the ids 1..n; then nested fields, each struct's fields, element, or
+ * key and value one after the other before what lies within them (spec a.3). `time_column` (NULL = a plain table) must
+ * be a timestamp or text, and becomes required; text becomes timestamptz. `ingest_column` (NULL = none) is appended as
+ * a required timestamptz; a timestamp column of that name stays where it is and becomes one. Errors: TL_INVALID naming
+ * the column, also for names that are empty, not UTF-8, or differ in nothing but ASCII case (SQL could not tell them
+ * apart). Everything of `out` lives in `arena`; the Arrow schema is not kept or released. */
 tl_status tl_schema_from_arrow(const struct ArrowSchema *arrow, const char *time_column, const char *ingest_column,
                                tl_arena *arena, tl_schema *out, tl_error *err) TL_CHECKED;
 

@@ -16,7 +16,8 @@ typedef struct parser {
 static tl_status read_type(parser *p, yyjson_val *val, int depth, tl_type *out);
 
 static bool is_newer_type(tl_bytes name) {
-    static const char *const newer[] = {"timestamp_ns", "timestamptz_ns", "variant", "unknown", "geometry", "geography"};
+    static const char *const newer[] = {"timestamp_ns", "timestamptz_ns", "variant",
+                                        "unknown",      "geometry",       "geography"};
     for (size_t i = 0; i < TL_COUNT(newer); i++) {
         size_t n = strlen(newer[i]);
         if (name.len >= n && memcmp(name.data, newer[i], n) == 0) {
@@ -129,8 +130,8 @@ static tl_status read_type(parser *p, yyjson_val *val, int depth, tl_type *out) 
         return tl_fail(p->err, TL_CORRUPT, "column \"%s\" has no type", p->column);
     }
     if (depth >= TL_TYPE_MAX_DEPTH) {
-        return tl_fail(p->err, TL_UNSUPPORTED, "column \"%s\": types nested deeper than %d are not read here", p->column,
-                       TL_TYPE_MAX_DEPTH);
+        return tl_fail(p->err, TL_UNSUPPORTED, "column \"%s\": types nested deeper than %d are not read here",
+                       p->column, TL_TYPE_MAX_DEPTH);
     }
     yyjson_val *kind = yyjson_obj_get(val, "type");
     if (yyjson_equals_str(kind, "struct")) {
@@ -139,7 +140,8 @@ static tl_status read_type(parser *p, yyjson_val *val, int depth, tl_type *out) 
     }
     bool is_map = yyjson_equals_str(kind, "map");
     if (!is_map && !yyjson_equals_str(kind, "list")) {
-        return tl_fail(p->err, TL_CORRUPT, "column \"%s\": a nested type is neither struct nor list nor map", p->column);
+        return tl_fail(p->err, TL_CORRUPT, "column \"%s\": a nested type is neither struct nor list nor map",
+                       p->column);
     }
     out->id = is_map ? TL_TYPE_MAP : TL_TYPE_LIST;
     out->fields = tl_arena_array(p->arena, is_map ? 2 : 1, sizeof *out->fields);
@@ -183,7 +185,8 @@ static tl_status check_ids(const tl_schema *schema, tl_error *err) {
     }
     for (size_t i = 0; status == TL_OK && i < n; i++) {
         if (ids[i] < 0 || (i && ids[i - 1] == ids[i])) {
-            status = tl_fail(err, TL_CORRUPT, "schema: field id %d is %s", ids[i], ids[i] < 0 ? "negative" : "used twice");
+            status =
+                tl_fail(err, TL_CORRUPT, "schema: field id %d is %s", ids[i], ids[i] < 0 ? "negative" : "used twice");
         }
     }
     tl_buf_free(&buf);
@@ -307,8 +310,8 @@ static tl_status write_type(const tl_type *type, int depth, tl_buf *out, tl_erro
     case TL_TYPE_MAP:
         TL_TRY(tl_buf_printf(out, "{\"type\":\"map\",\"key-id\":%d,\"key\":", f[0].id));
         TL_TRY(write_type(&f[0].type, depth + 1, out, err));
-        TL_TRY(tl_buf_printf(out, ",\"value-id\":%d,\"value-required\":%s,\"value\":", f[1].id,
-                             bool_text(f[1].required)));
+        TL_TRY(
+            tl_buf_printf(out, ",\"value-id\":%d,\"value-required\":%s,\"value\":", f[1].id, bool_text(f[1].required)));
         TL_TRY(write_type(&f[1].type, depth + 1, out, err));
         return tl_buf_add_byte(out, '}');
     default:

@@ -2,9 +2,9 @@
 #include "iceberg/testing_internal.h"
 
 static void type_names_are_read_and_written(void **state) {
-    static const char *const names[] = {"boolean", "int", "long", "float", "double", "date", "time", "timestamp",
-                                        "timestamptz", "string", "uuid", "binary", "decimal(38, 38)", "decimal(1, 0)",
-                                        "fixed[16]"};
+    static const char *const names[] = {
+        "boolean",     "int",    "long", "float",  "double",          "date",          "time",     "timestamp",
+        "timestamptz", "string", "uuid", "binary", "decimal(38, 38)", "decimal(1, 0)", "fixed[16]"};
     for (size_t i = 0; i < TL_COUNT(names); i++) {
         tl_type t;
         tl_buf out = {0};
@@ -17,8 +17,9 @@ static void type_names_are_read_and_written(void **state) {
     assert_true(tl_type_parse(tl_bytes_of("decimal(9,2)"), &t));
     assert_int_equal(t.precision, 9);
     assert_int_equal(t.scale, 2);
-    static const char *const bad[] = {"", "Int", "decimal", "decimal(0,0)", "decimal(39,0)", "decimal(3,4)", "decimal(3,-1)",
-                                      "decimal(3)", "decimal(3,1)x", "fixed[0]", "fixed[]", "fixed[-1]", "fixed[1", "struct"};
+    static const char *const bad[] = {
+        "",           "Int",           "decimal",  "decimal(0,0)", "decimal(39,0)", "decimal(3,4)", "decimal(3,-1)",
+        "decimal(3)", "decimal(3,1)x", "fixed[0]", "fixed[]",      "fixed[-1]",     "fixed[1",      "struct"};
     for (size_t i = 0; i < TL_COUNT(bad); i++) {
         assert_false(tl_type_parse(tl_bytes_of(bad[i]), &t));
     }
@@ -74,7 +75,8 @@ static void keys_that_are_not_known_are_kept(void **state) {
 static tl_status parse_column(const char *type, tl_error *err) {
     tl_arena a = {0};
     tl_schema s;
-    char *json = tl_format("{\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"c\",\"required\":false,\"type\":%s}]}", type);
+    char *json =
+        tl_format("{\"type\":\"struct\",\"fields\":[{\"id\":1,\"name\":\"c\",\"required\":false,\"type\":%s}]}", type);
     tl_status status = tl_schema_parse_json(tl_bytes_of(json), &a, &s, err);
     tl_free(json);
     tl_arena_free(&a);
@@ -91,11 +93,16 @@ static void errors_name_the_column_and_the_type(void **state) {
     assert_string_equal(err.message, "column \"c\": type integer is not a type of the table format");
     assert_int_equal(parse_column("{\"type\":\"set\"}", &err), TL_CORRUPT);
     assert_int_equal(parse_column("3", &err), TL_CORRUPT);
-    assert_int_equal(parse_column("{\"type\":\"list\",\"element-id\":1,\"element-required\":true,\"element\":\"int\"}", &err), TL_CORRUPT);
+    assert_int_equal(
+        parse_column("{\"type\":\"list\",\"element-id\":1,\"element-required\":true,\"element\":\"int\"}", &err),
+        TL_CORRUPT);
     assert_string_equal(err.message, "schema: field id 1 is used twice");
     assert_int_equal(parse_column("{\"type\":\"list\",\"element-id\":2,\"element\":\"int\"}", &err), TL_CORRUPT);
-    assert_int_equal(parse_column("{\"type\":\"struct\",\"fields\":[{\"id\":2,\"name\":\"x\",\"required\":true,\"type\":\"int\"},"
-                                  "{\"id\":3,\"name\":\"x\",\"required\":true,\"type\":\"int\"}]}", &err), TL_CORRUPT);
+    assert_int_equal(
+        parse_column("{\"type\":\"struct\",\"fields\":[{\"id\":2,\"name\":\"x\",\"required\":true,\"type\":\"int\"},"
+                     "{\"id\":3,\"name\":\"x\",\"required\":true,\"type\":\"int\"}]}",
+                     &err),
+        TL_CORRUPT);
     assert_string_equal(err.message, "schema: two fields are named \"x\"");
     assert_int_equal(parse_column("\"int\",\"initial-default\":5", &err), TL_UNSUPPORTED);
 }
@@ -108,7 +115,10 @@ static void deep_types_are_refused_and_not_followed(void **state) {
     for (size_t k = 0; k < TL_COUNT(depths); k++) {
         text.len = 0;
         for (int i = 0; i < depths[k]; i++) {
-            assert_int_equal(tl_buf_printf(&text, "{\"type\":\"list\",\"element-id\":%d,\"element-required\":true,\"element\":", i + 2), TL_OK);
+            assert_int_equal(
+                tl_buf_printf(&text,
+                              "{\"type\":\"list\",\"element-id\":%d,\"element-required\":true,\"element\":", i + 2),
+                TL_OK);
         }
         assert_int_equal(tl_buf_add_text(&text, "\"int\""), TL_OK);
         for (int i = 0; i < depths[k]; i++) {

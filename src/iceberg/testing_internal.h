@@ -44,7 +44,8 @@ static inline bool chance(dice *d, int32_t percent) {
 
 /* Text of 1 to 8 characters, some of them awkward. */
 static inline const char *random_text(dice *d, tl_arena *a) {
-    static const char *const pieces[] = {"a", "Z", "_", "9", ".", " ", "\"", "\\", "/", "\n", "\t", "\x01", "\x7f", "é", "日", "🜁", "%2F", "=", "#", ","};
+    static const char *const pieces[] = {"a",  "Z",    "_",    "9", ".",  " ", "\"",  "\\", "/", "\n",
+                                         "\t", "\x01", "\x7f", "é", "日", "🜁", "%2F", "=",  "#", ","};
     char out[64] = {0};
     for (int32_t i = 0, n = 1 + below(d, 8); i < n; i++) {
         const char *p = pieces[below(d, TL_COUNT(pieces))];
@@ -112,8 +113,8 @@ static inline bool fields_equal(const tl_field *x, const tl_field *y, int32_t n)
         bool docs = (x[i].doc == NULL) == (y[i].doc == NULL) && (!x[i].doc || strcmp(x[i].doc, y[i].doc) == 0);
         bool extra = (x[i].extra_json == NULL) == (y[i].extra_json == NULL) &&
                      (!x[i].extra_json || strcmp(x[i].extra_json, y[i].extra_json) == 0);
-        if (x[i].id != y[i].id || x[i].required != y[i].required || strcmp(x[i].name, y[i].name) != 0 || !docs || !extra ||
-            !tl_type_equal(&x[i].type, &y[i].type)) {
+        if (x[i].id != y[i].id || x[i].required != y[i].required || strcmp(x[i].name, y[i].name) != 0 || !docs ||
+            !extra || !tl_type_equal(&x[i].type, &y[i].type)) {
             return false;
         }
     }
@@ -121,7 +122,8 @@ static inline bool fields_equal(const tl_field *x, const tl_field *y, int32_t n)
 }
 
 static inline bool schemas_equal(const tl_schema *x, const tl_schema *y) {
-    return x->schema_id == y->schema_id && x->n_fields == y->n_fields && fields_equal(x->fields, y->fields, x->n_fields);
+    return x->schema_id == y->schema_id && x->n_fields == y->n_fields &&
+           fields_equal(x->fields, y->fields, x->n_fields);
 }
 
 /* Runs `work` with its first, second ... allocation failing until it succeeds; each failure must be TL_NO_MEMORY. */

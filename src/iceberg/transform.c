@@ -20,9 +20,7 @@ bool tl_transform_time(tl_transform transform, int64_t us, int32_t *out) {
         date = tl_civil_from_days(tl_floor_div(us, TL_US_PER_DAY));
         v = (date.year - 1970) * 12 + date.month - 1;
         break;
-    case TL_TRANSFORM_YEAR:
-        v = tl_civil_from_days(tl_floor_div(us, TL_US_PER_DAY)).year - 1970;
-        break;
+    case TL_TRANSFORM_YEAR: v = tl_civil_from_days(tl_floor_div(us, TL_US_PER_DAY)).year - 1970; break;
     default: return false;
     }
     if (v < INT32_MIN || v > INT32_MAX) {

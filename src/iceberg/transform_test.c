@@ -25,7 +25,7 @@ static void times_before_1970_round_down(void **state) {
 
 static void partitions_are_utc_whatever_the_zone_of_the_process(void **state) {
     static const char *const zones[] = {"Asia/Kolkata", "America/New_York", "UTC"};
-    const int64_t berlin = 1743291000000000LL; /* 2025-03-29T23:30:00Z */
+    const int64_t berlin = 1743291000000000LL;                               /* 2025-03-29T23:30:00Z */
     const int64_t first = 1762061400000000LL, second = first + 3600000000LL; /* 2025-11-02T05:30Z and 06:30Z */
     for (size_t i = 0; i < TL_COUNT(zones); i++) {
         setenv("TZ", zones[i], 1);
@@ -81,17 +81,25 @@ static void labels_are_dates_within_four_digit_years(void **state) {
         tl_transform t;
         int32_t v;
         const char *label;
-    } cases[] = {
-        {TL_TRANSFORM_HOUR, 490919, "2026-01-01-23"}, {TL_TRANSFORM_HOUR, -1, "1969-12-31-23"},
-        {TL_TRANSFORM_HOUR, 0, "1970-01-01-00"},      {TL_TRANSFORM_DAY, 20454, "2026-01-01"},
-        {TL_TRANSFORM_DAY, -1, "1969-12-31"},         {TL_TRANSFORM_DAY, 11016, "2000-02-29"},
-        {TL_TRANSFORM_MONTH, -1, "1969-12"},          {TL_TRANSFORM_MONTH, 672, "2026-01"},
-        {TL_TRANSFORM_YEAR, 56, "2026"},              {TL_TRANSFORM_YEAR, -1970, "0000"},
-        {TL_TRANSFORM_YEAR, -1971, "-1971"},          {TL_TRANSFORM_YEAR, 8029, "9999"},
-        {TL_TRANSFORM_YEAR, 8030, "8030"},            {TL_TRANSFORM_DAY, 2932896, "9999-12-31"},
-        {TL_TRANSFORM_DAY, 2932897, "2932897"},       {TL_TRANSFORM_DAY, -719528, "0000-01-01"},
-        {TL_TRANSFORM_DAY, -719529, "-719529"},       {TL_TRANSFORM_HOUR, INT32_MIN, "-2147483648"},
-        {TL_TRANSFORM_MONTH, INT32_MAX, "2147483647"}};
+    } cases[] = {{TL_TRANSFORM_HOUR, 490919, "2026-01-01-23"},
+                 {TL_TRANSFORM_HOUR, -1, "1969-12-31-23"},
+                 {TL_TRANSFORM_HOUR, 0, "1970-01-01-00"},
+                 {TL_TRANSFORM_DAY, 20454, "2026-01-01"},
+                 {TL_TRANSFORM_DAY, -1, "1969-12-31"},
+                 {TL_TRANSFORM_DAY, 11016, "2000-02-29"},
+                 {TL_TRANSFORM_MONTH, -1, "1969-12"},
+                 {TL_TRANSFORM_MONTH, 672, "2026-01"},
+                 {TL_TRANSFORM_YEAR, 56, "2026"},
+                 {TL_TRANSFORM_YEAR, -1970, "0000"},
+                 {TL_TRANSFORM_YEAR, -1971, "-1971"},
+                 {TL_TRANSFORM_YEAR, 8029, "9999"},
+                 {TL_TRANSFORM_YEAR, 8030, "8030"},
+                 {TL_TRANSFORM_DAY, 2932896, "9999-12-31"},
+                 {TL_TRANSFORM_DAY, 2932897, "2932897"},
+                 {TL_TRANSFORM_DAY, -719528, "0000-01-01"},
+                 {TL_TRANSFORM_DAY, -719529, "-719529"},
+                 {TL_TRANSFORM_HOUR, INT32_MIN, "-2147483648"},
+                 {TL_TRANSFORM_MONTH, INT32_MAX, "2147483647"}};
     for (size_t i = 0; i < TL_COUNT(cases); i++) {
         char label[32];
         tl_transform_time_label(cases[i].t, cases[i].v, label);
@@ -100,7 +108,8 @@ static void labels_are_dates_within_four_digit_years(void **state) {
 }
 
 static void names_are_read_and_written(void **state) {
-    static const char *const texts[] = {"identity", "year", "month", "day", "hour", "bucket[16]", "truncate[3]", "void"};
+    static const char *const texts[] = {"identity", "year",       "month",       "day",
+                                        "hour",     "bucket[16]", "truncate[3]", "void"};
     for (size_t i = 0; i < TL_COUNT(texts); i++) {
         int32_t param;
         tl_buf out = {0};
@@ -110,8 +119,9 @@ static void names_are_read_and_written(void **state) {
         assert_true(tl_bytes_equal(tl_buf_bytes(&out), tl_bytes_of(texts[i])));
         tl_buf_free(&out);
     }
-    static const char *const strange[] = {"", "days", "bucket", "bucket[]", "bucket[0]", "bucket[1", "bucket[-1]",
-                                          "bucket[1234567890]", "hour[1]", "Day", "zorder"};
+    static const char *const strange[] = {"",          "days",     "bucket",     "bucket[]",
+                                          "bucket[0]", "bucket[1", "bucket[-1]", "bucket[1234567890]",
+                                          "hour[1]",   "Day",      "zorder"};
     for (size_t i = 0; i < TL_COUNT(strange); i++) {
         int32_t param;
         assert_int_equal(tl_transform_parse(tl_bytes_of(strange[i]), &param), TL_TRANSFORM_UNKNOWN);

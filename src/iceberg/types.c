@@ -102,12 +102,18 @@ static const struct {
     tl_type_id id;
     const char *name;
 } primitives[] = {
-    {TL_TYPE_BOOLEAN, "boolean"},     {TL_TYPE_INT, "int"},
-    {TL_TYPE_LONG, "long"},           {TL_TYPE_FLOAT, "float"},
-    {TL_TYPE_DOUBLE, "double"},       {TL_TYPE_DATE, "date"},
-    {TL_TYPE_TIME, "time"},           {TL_TYPE_TIMESTAMP, "timestamp"},
-    {TL_TYPE_TIMESTAMPTZ, "timestamptz"}, {TL_TYPE_STRING, "string"},
-    {TL_TYPE_UUID, "uuid"},           {TL_TYPE_BINARY, "binary"},
+    {TL_TYPE_BOOLEAN, "boolean"},
+    {TL_TYPE_INT, "int"},
+    {TL_TYPE_LONG, "long"},
+    {TL_TYPE_FLOAT, "float"},
+    {TL_TYPE_DOUBLE, "double"},
+    {TL_TYPE_DATE, "date"},
+    {TL_TYPE_TIME, "time"},
+    {TL_TYPE_TIMESTAMP, "timestamp"},
+    {TL_TYPE_TIMESTAMPTZ, "timestamptz"},
+    {TL_TYPE_STRING, "string"},
+    {TL_TYPE_UUID, "uuid"},
+    {TL_TYPE_BINARY, "binary"},
 };
 
 static tl_status type_print(const tl_type *type, tl_buf *out, int depth) {
@@ -206,7 +212,7 @@ bool tl_type_parse(tl_bytes text, tl_type *out) {
 }
 
 int32_t tl_decimal_bytes(int32_t precision) {
-    static const int8_t bytes[39] = {1, 1, 1, 2, 2, 3, 3, 4,  4,  4,  5,  5,  6,  6,  6,  7,  7,  8,  8, 9,
+    static const int8_t bytes[39] = {1, 1, 1,  2,  2,  3,  3,  4,  4,  4,  5,  5,  6,  6,  6,  7,  7,  8,  8, 9,
                                      9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 13, 13, 14, 14, 15, 15, 16, 16, 16};
     return precision < 1 ? 1 : precision > 38 ? 16 : bytes[precision];
 }

@@ -14,18 +14,18 @@ typedef enum tl_type_id {
     TL_TYPE_LONG,
     TL_TYPE_FLOAT,
     TL_TYPE_DOUBLE,
-    TL_TYPE_DECIMAL,     /* precision 1..38, scale 0..precision */
+    TL_TYPE_DECIMAL, /* precision 1..38, scale 0..precision */
     TL_TYPE_DATE,
     TL_TYPE_TIME,        /* microseconds of the day */
     TL_TYPE_TIMESTAMP,   /* microseconds, no zone */
     TL_TYPE_TIMESTAMPTZ, /* microseconds since 1970 UTC */
     TL_TYPE_STRING,
     TL_TYPE_UUID,
-    TL_TYPE_FIXED,       /* length */
+    TL_TYPE_FIXED, /* length */
     TL_TYPE_BINARY,
-    TL_TYPE_STRUCT,      /* fields */
-    TL_TYPE_LIST,        /* fields[0] the element */
-    TL_TYPE_MAP          /* fields[0] key, fields[1] value */
+    TL_TYPE_STRUCT, /* fields */
+    TL_TYPE_LIST,   /* fields[0] the element */
+    TL_TYPE_MAP     /* fields[0] key, fields[1] value */
 } tl_type_id;
 
 typedef struct tl_field tl_field;
@@ -63,7 +63,7 @@ typedef enum tl_transform {
     TL_TRANSFORM_BUCKET,   /* param */
     TL_TRANSFORM_TRUNCATE, /* param */
     TL_TRANSFORM_VOID,
-    TL_TRANSFORM_UNKNOWN   /* read, not written: `text` */
+    TL_TRANSFORM_UNKNOWN /* read, not written: `text` */
 } tl_transform;
 
 typedef struct tl_partition_field {
@@ -107,7 +107,8 @@ int32_t tl_schema_max_id(const tl_schema *schema); /* 0 when there is no field *
 bool tl_type_is_nested(tl_type_id id);
 bool tl_type_equal(const tl_type *a, const tl_type *b); /* ids and names of nested fields included */
 
-/* Iceberg's name of a type: "timestamptz", "decimal(10, 2)", "fixed[16]", "list<int>", "map<string, int>", "struct<...>". */
+/* Iceberg's name of a type: "timestamptz", "decimal(10, 2)", "fixed[16]", "list<int>", "map<string, int>",
+ * "struct<...>". */
 tl_status tl_type_print(const tl_type *type, tl_buf *out) TL_CHECKED;
 
 /* The inverse for primitive types ("decimal(10,2)" too); false for anything else. */

@@ -120,7 +120,8 @@ tl_status tl_value_compare(const tl_type *type, tl_bytes a, tl_bytes b, int *out
         }
         *out = compare_doubles(f, g);
         return TL_OK;
-    case TL_TYPE_DECIMAL: return compare_decimals(a, b, out) ? TL_OK : wrong_length(type, a.len < 1 || a.len > 17 ? a : b, err);
+    case TL_TYPE_DECIMAL:
+        return compare_decimals(a, b, out) ? TL_OK : wrong_length(type, a.len < 1 || a.len > 17 ? a : b, err);
     case TL_TYPE_STRUCT:
     case TL_TYPE_LIST:
     case TL_TYPE_MAP: return tl_fail(err, TL_INVALID, "nested values have no order");

@@ -64,14 +64,16 @@ static void wrong_lengths_are_corrupt_and_nested_types_have_no_order(void **stat
     static const struct {
         tl_type_id id;
         size_t len;
-    } cases[] = {{TL_TYPE_BOOLEAN, 2}, {TL_TYPE_INT, 3}, {TL_TYPE_LONG, 5}, {TL_TYPE_FLOAT, 8}, {TL_TYPE_DOUBLE, 7},
-                 {TL_TYPE_DATE, 8},    {TL_TYPE_UUID, 15}, {TL_TYPE_FIXED, 3}, {TL_TYPE_TIMESTAMPTZ, 0}};
+    } cases[] = {{TL_TYPE_BOOLEAN, 2}, {TL_TYPE_INT, 3},    {TL_TYPE_LONG, 5},
+                 {TL_TYPE_FLOAT, 8},   {TL_TYPE_DOUBLE, 7}, {TL_TYPE_DATE, 8},
+                 {TL_TYPE_UUID, 15},   {TL_TYPE_FIXED, 3},  {TL_TYPE_TIMESTAMPTZ, 0}};
     uint8_t bytes[16] = {0};
     for (size_t i = 0; i < TL_COUNT(cases); i++) {
         tl_type t = {.id = cases[i].id, .length = 2};
         int order;
         tl_error err = {{0}};
-        assert_int_equal(tl_value_compare(&t, raw(bytes, cases[i].len), raw(bytes, cases[i].len), &order, &err), TL_CORRUPT);
+        assert_int_equal(tl_value_compare(&t, raw(bytes, cases[i].len), raw(bytes, cases[i].len), &order, &err),
+                         TL_CORRUPT);
         assert_true(err.message[0] != 0);
     }
     tl_type list = {.id = TL_TYPE_LIST};
