@@ -40,8 +40,14 @@ static tl_pq_column_chunk *chunk(footer *f, int32_t group, int32_t leaf) {
 static void set_chunk(tl_pq_column_chunk *c, int64_t nulls, tl_bytes min, tl_bytes max) {
     c->n_values = 10;
     c->compressed_size = 100;
-    c->stats = (tl_pq_statistics){.has_null_count = true, .null_count = nulls, .min_value = min, .max_value = max, .has_min_exact = min.data,
-                                  .has_max_exact = max.data, .min_exact = true, .max_exact = true};
+    c->stats = (tl_pq_statistics){.has_null_count = true,
+                                  .null_count = nulls,
+                                  .min_value = min,
+                                  .max_value = max,
+                                  .has_min_exact = min.data,
+                                  .has_max_exact = max.data,
+                                  .min_exact = true,
+                                  .max_exact = true};
 }
 
 static void set_nans(tl_pq_column_chunk *c, int64_t nans) {
@@ -63,8 +69,8 @@ static tl_bytes text(const char *t) {
     return tl_bytes_of(t);
 }
 
-#define ONE_COLUMN(the_type)                                                           \
-    tl_field column = {.id = 7, .name = "c", .type = the_type};                        \
+#define ONE_COLUMN(the_type)                                                                                           \
+    tl_field column = {.id = 7, .name = "c", .type = the_type};                                                        \
     const tl_schema schema = {.n_fields = 1, .fields = &column}
 
 static void counts_are_summed_and_bounds_joined(void **state) {
@@ -72,7 +78,8 @@ static void counts_are_summed_and_bounds_joined(void **state) {
     footer f = make_footer(&schema, 3);
     const int32_t low[] = {5, -3, 9}, high[] = {6, 2, 40};
     for (int32_t g = 0; g < 3; g++) {
-        set_chunk(chunk(&f, g, 0), g, (tl_bytes){(const uint8_t *)&low[g], 4}, (tl_bytes){(const uint8_t *)&high[g], 4});
+        set_chunk(chunk(&f, g, 0), g, (tl_bytes){(const uint8_t *)&low[g], 4},
+                  (tl_bytes){(const uint8_t *)&high[g], 4});
     }
     tl_data_file d = stats_of(&schema, &f);
     assert_int_equal(d.record_count, 30);
@@ -255,7 +262,8 @@ static void failing_allocations_leave_nothing_behind(void **state) {
     char longer[2000];
     memset(longer, 'x', sizeof longer);
     for (int32_t g = 0; g < 2; g++) {
-        set_chunk(chunk(&f, g, 0), 0, (tl_bytes){(const uint8_t *)longer, sizeof longer}, (tl_bytes){(const uint8_t *)longer, sizeof longer});
+        set_chunk(chunk(&f, g, 0), 0, (tl_bytes){(const uint8_t *)longer, sizeof longer},
+                  (tl_bytes){(const uint8_t *)longer, sizeof longer});
     }
     job j = {&schema, &f};
     every_allocation_fails_once(stats_job, &j);
