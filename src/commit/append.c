@@ -1,0 +1,441 @@
+/*
+ * The append: staged files become a snapshot on top of the newest version (spec a.2, DESIGN 5).
+ *
+ * One attempt: newest version -> manifest (written once) -> carried manifests -> last-value index -> manifest list ->
+ * metadata -> one sync of all of them and of the data files -> the put that decides. A lost race begins again with the
+ * newest version; only metadata is written anew. All attempts use one snapshot id.
+ *
+ * Syncs of a commit to a local disk, which are what it waits for: each data file and its folder, manifest, list, index
+ * (their writing is started together), metadata/ once for them; then the metadata file and metadata/ again. Fewer would
+ * let the metadata be on the disk before something it names.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "commit/batch_ids.h"
+#include "commit/commit_internal.h"
+#include "commit/touched.h"
+#include "table/last_index.h"
+#include "table/settings.h"
+
+typedef struct append {
+    tl_table *base;                  /* as given */
+    tl_table *t;                     /* what this attempt builds on */
+    tl_staged *staged;
+    const tl_commit_options *options;
+    int64_t snapshot_id;
+    int64_t sequence;                /* of this attempt */
+    /* for all attempts */
+    tl_arena kept;
+    tl_key_list kept_keys;           /* the manifest */
+    tl_manifest added;
+    const char *added_uri;           /* NULL = not written yet */
+    int64_t added_length;
+    const char *touched;
+    bool synced;                     /* data files and manifest are on the disk */
+    /* for this attempt */
+    tl_arena arena;
+    tl_key_list keys;
+} append;
+
+/* ---- may it go on top of this version? ---- */
+
+static tl_status check_schema(const append *a, tl_error *err) {
+    const tl_metadata *was = &a->base->metadata, *is = &a->t->metadata;
+    const tl_schema *old = tl_metadata_schema(was), *now = tl_metadata_schema(is);
+    if (was->table_uuid && is->table_uuid && strcmp(was->table_uuid, is->table_uuid) != 0) {
+        return tl_fail(err, TL_CONFLICT, "table %s was dropped and made anew meanwhile; repeat the append", a->base->name);
+    }
+    for (int32_t i = 0; i < now->n_fields; i++) {
+        const tl_field *f = &now->fields[i], *before = tl_schema_field_by_id(old, f->id);
+        if (before ? !tl_type_equal(&f->type, &before->type) || (f->required && !before->required) : f->required) {
+            return tl_fail(err, TL_CONFLICT, "table %s: column \"%.200s\" was changed meanwhile; repeat the append", a->base->name,
+                           f->name);
+        }
+    }
+    if (!tl_metadata_spec_by_id(is, a->staged->files[0].spec_id)) {
+        return tl_fail(err, TL_CONFLICT, "table %s: its partitioning was changed meanwhile; repeat the append", a->base->name);
+    }
+    return TL_OK;
+}
+
+/* ---- the manifest of the staged files ---- */
+
+static tl_status write_added(append *a, tl_error *err) {
+    const tl_staged *s = a->staged;
+    const tl_schema *schema = tl_metadata_schema(&a->base->metadata);
+    a->added = (tl_manifest){
+        .format_version = 2,
+        .content = TL_CONTENT_DATA,
+        .schema_id = schema->schema_id,
+        .spec_id = s->files[0].spec_id,
+        .entries = tl_arena_array(&a->kept, (size_t)s->n_files, sizeof *a->added.entries),
+        .n_entries = s->n_files,
+    };
+    if (!a->added.entries) {
+        return tl_fail_memory(err, (size_t)s->n_files * sizeof *a->added.entries);
+    }
+    for (int32_t i = 0; i < s->n_files; i++) {
+        a->added.entries[i] = (tl_manifest_entry){TL_ENTRY_ADDED, a->snapshot_id, -1, -1, s->files[i]};
+    }
+    char uuid[TL_UUID_TEXT], name[TL_UUID_TEXT + 32];
+    tl_uuid4(a->t->store->env, uuid);
+    (void)snprintf(name, sizeof name, "%s-added-m.avro", uuid);
+    tl_buf avro = {0};
+    const tl_partition_spec *spec = tl_metadata_spec_by_id(&a->base->metadata, a->added.spec_id);
+    tl_status status = spec ? tl_manifest_write(&a->added, schema, spec, &avro, err)
+                            : tl_fail(err, TL_INTERNAL, "staged files of partition spec %d, which the table does not have", a->added.spec_id);
+    const char *uri = NULL;
+    if (status == TL_OK) {
+        status = tl_commit_put_object(a->t, name, tl_buf_bytes(&avro), &a->kept_keys, &a->kept, &uri, err);
+    }
+    if (status == TL_OK) {
+        a->added_uri = uri;
+        a->added_length = (int64_t)avro.len;
+    }
+    tl_buf_free(&avro);
+    return status;
+}
+
+/* This commit's manifest before the carried ones. */
+static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n, tl_error *err) {
+    tl_manifest_file *carried;
+    int64_t n_carried;
+    TL_TRY(tl_commit_carry_manifests(a->t, a->snapshot_id, a->sequence, &a->keys, &a->arena, &carried, &n_carried, err));
+    tl_manifest_file *list = tl_arena_array(&a->arena, (size_t)n_carried + 1, sizeof *list);
+    if (!list) {
+        return tl_fail_memory(err, (size_t)n_carried * sizeof *list);
+    }
+    const tl_metadata *m = &a->base->metadata;
+    TL_TRY(tl_manifest_describe(&a->added, tl_metadata_schema(m), tl_metadata_spec_by_id(m, a->added.spec_id), a->added_uri,
+                                a->added_length, a->snapshot_id, a->sequence, &a->arena, &list[0], err));
+    if (n_carried) {
+        memcpy(list + 1, carried, (size_t)n_carried * sizeof *list);
+    }
+    *out = list;
+    *n = n_carried + 1;
+    return TL_OK;
+}
+
+/* ---- last-value index ---- */
+
+static bool has_no_rows(const tl_manifest_file *carried, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (carried[i].added_files != 0 || carried[i].existing_files != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Joins the newest rows with the layers from `keep` on. */
+static tl_status merge_layers(append *a, const tl_index_layers *layers, int32_t keep, tl_rows *out, const tl_rows **rows,
+                              tl_error *err) {
+    const tl_schema *schema = tl_metadata_schema(&a->t->metadata);
+    *rows = &a->staged->newest;
+    for (int32_t i = layers->n; i-- > keep;) {
+        tl_rows below, joined;
+        TL_TRY(tl_index_layer_read(a->t, &layers->items[i], &below, err));
+        tl_status status = tl_last_values_merge(schema, &a->t->contract, &below, *rows, &joined, err);
+        tl_rows_free(&below);
+        TL_TRY(status);
+        tl_rows_free(out);
+        *out = joined;
+        *rows = out;
+    }
+    return TL_OK;
+}
+
+static tl_status put_layer(append *a, const tl_rows *rows, char name[128], const char **uri, tl_error *err) {
+    char uuid[TL_UUID_TEXT];
+    tl_uuid4(a->t->store->env, uuid);
+    (void)snprintf(name, 128, "lvi-%lld-%s.parquet", (long long)a->snapshot_id, uuid);
+    tl_buf parquet = {0};
+    tl_status status = tl_last_values_write(tl_metadata_schema(&a->t->metadata), &a->t->contract, rows, &parquet, err);
+    if (status == TL_OK) {
+        status = tl_commit_put_object(a->t, name, tl_buf_bytes(&parquet), &a->keys, &a->arena, uri, err);
+    }
+    tl_buf_free(&parquet);
+    return status;
+}
+
+static tl_status extend_layers(append *a, const tl_index_layers *layers, tl_property out[2], tl_error *err) {
+    const tl_rows *newest = &a->staged->newest, *rows = NULL;
+    int32_t keep = tl_index_layers_keep(layers, newest->n_rows, newest->n_columns);
+    for (int32_t i = 0; i < keep; i++) {
+        uint64_t size;
+        TL_TRY(tl_store_size(a->t->store, layers->items[i].key, &size, err)); /* cleaned away by another program */
+    }
+    tl_rows merged = {0};
+    char name[128];
+    const char *uri = NULL;
+    tl_status status = merge_layers(a, layers, keep, &merged, &rows, err);
+    int64_t n_rows = status == TL_OK ? rows->n_rows : 0;
+    if (status == TL_OK) {
+        status = put_layer(a, rows, name, &uri, err);
+    }
+    tl_rows_free(&merged);
+    TL_TRY(status);
+    tl_buf text = {0};
+    for (int32_t i = 0; status == TL_OK && i < keep; i++) {
+        status = tl_buf_printf(&text, "%s:%lld,", layers->items[i].name, (long long)layers->items[i].rows);
+    }
+    status = status == TL_OK ? tl_buf_printf(&text, "%s:%lld", name, (long long)n_rows) : status;
+    const char *list = status == TL_OK ? tl_arena_strndup(&a->arena, (const char *)text.data, text.len) : NULL;
+    tl_buf_free(&text);
+    if (!list) {
+        return tl_fail_memory(err, 256);
+    }
+    out[0] = (tl_property){TL_INDEX_LAYERS_KEY, list};
+    out[1] = (tl_property){TL_INDEX_KEY, keep == 0 ? uri : NULL};
+    return TL_OK;
+}
+
+/* The summary keys of the index; values NULL = no index: the base has rows and none that can be trusted, or it cannot be
+ * read. Only the end of memory, or a store that cannot write, fails the commit. */
+static tl_status extend_index(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_property out[2], tl_error *err) {
+    out[0] = (tl_property){TL_INDEX_LAYERS_KEY, NULL};
+    out[1] = (tl_property){TL_INDEX_KEY, NULL};
+    const tl_snapshot *current = tl_metadata_current(&a->t->metadata);
+    const tl_rows *newest = &a->staged->newest;
+    if (a->t->contract.time < 0 || newest->n_columns != tl_metadata_schema(&a->t->metadata)->n_fields || newest->n_rows == 0) {
+        return TL_OK;
+    }
+    tl_index_layers layers = {0};
+    if (current && !has_no_rows(carried, n_carried)) {
+        tl_status found = tl_index_layers_find(a->t, current, &layers, err);
+        if (found != TL_OK) {
+            return found == TL_NO_MEMORY ? found : TL_OK;
+        }
+        for (int32_t i = 0; i < layers.n; i++) { /* Timelake 0.7.0 does not tell the rows: a bound from the size */
+            uint64_t size = 0;
+            if (layers.items[i].rows < 0 && tl_store_size(a->t->store, layers.items[i].key, &size, NULL) == TL_OK) {
+                layers.items[i].rows = size / 16 < INT64_MAX ? (int64_t)(size / 16) : INT64_MAX;
+            }
+        }
+    }
+    tl_error why = {{0}};
+    tl_status status = extend_layers(a, &layers, out, &why);
+    tl_index_layers_free(&layers);
+    if (status == TL_OK || status == TL_NOT_FOUND || status == TL_CORRUPT || status == TL_UNSUPPORTED || status == TL_IO) {
+        return TL_OK; /* the commit does not depend on its index */
+    }
+    return tl_fail(err, status, "%s", why.message);
+}
+
+/* ---- the snapshot ---- */
+
+static tl_status put_list(append *a, const tl_manifest_file *list, int64_t n, const char **uri, tl_error *err) {
+    char uuid[TL_UUID_TEXT], name[128];
+    tl_uuid4(a->t->store->env, uuid);
+    (void)snprintf(name, sizeof name, "snap-%lld-%s.avro", (long long)a->snapshot_id, uuid);
+    tl_buf avro = {0};
+    tl_status status = tl_manifest_list_write(list, n, a->snapshot_id, a->t->metadata.current_snapshot_id, a->sequence, &avro, err);
+    if (status == TL_OK) {
+        status = tl_commit_put_object(a->t, name, tl_buf_bytes(&avro), &a->keys, &a->arena, uri, err);
+    }
+    tl_buf_free(&avro);
+    return status;
+}
+
+static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out, tl_error *err) {
+    const tl_commit_options *o = a->options;
+    tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 4, sizeof *extra);
+    if (!extra) {
+        return tl_fail_memory(err, 256);
+    }
+    extra[0] = (tl_property){TL_BATCH_ID_SUMMARY, o->batch_id};
+    extra[1] = (tl_property){TL_TOUCHED_SUMMARY, a->touched && *a->touched ? a->touched : NULL};
+    TL_TRY(extend_index(a, carried, n_carried, &extra[2], err));
+    if (o->n_summary) {
+        memcpy(extra + 4, o->summary, (size_t)o->n_summary * sizeof *extra);
+    }
+    tl_commit_change change = {.operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 4};
+    for (int32_t i = 0; i < a->staged->n_files; i++) {
+        change.added_rows += a->staged->files[i].record_count;
+        change.added_bytes += a->staged->files[i].file_size;
+    }
+    return tl_commit_summary(a->t, &change, carried, n_carried, &a->arena, &out->summary, &out->n_summary, err);
+}
+
+/* Remembers the batch id beyond the snapshot's life. Tables without batch ids are left alone. */
+static tl_status remember_batch(const append *a, tl_metadata *next, tl_error *err) {
+    const tl_metadata *m = &a->t->metadata;
+    int64_t keep = tl_setting_int(m, "keep-batch-ids");
+    if (!a->options->batch_id && !tl_metadata_property(m, TL_BATCH_IDS_PROPERTY)) {
+        return TL_OK;
+    }
+    tl_batch_ids ids;
+    TL_TRY(tl_batch_ids_read(m, &ids, err));
+    tl_status status = tl_batch_ids_add(&ids, a->options->batch_id, a->sequence, err);
+    if (status == TL_OK) {
+        status = tl_batch_ids_store(&ids, keep, next, err);
+    }
+    tl_batch_ids_free(&ids);
+    return status;
+}
+
+static tl_status sync_all(append *a, tl_error *err) {
+    const tl_staged *s = a->staged;
+    size_t n = a->keys.n, extra = a->synced ? 0 : a->kept_keys.n + (size_t)s->n_files;
+    const char **keys = tl_alloc_array(n + extra, sizeof *keys);
+    if (!keys) {
+        return tl_fail_memory(err, (n + extra) * sizeof *keys);
+    }
+    size_t at = 0;
+    for (size_t i = 0; !a->synced && i < (size_t)s->n_files; i++) {
+        keys[at++] = s->keys[i];
+    }
+    for (size_t i = 0; !a->synced && i < a->kept_keys.n; i++) {
+        keys[at++] = a->kept_keys.items[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        keys[at++] = a->keys.items[i];
+    }
+    tl_status status = tl_store_sync(a->t->store, keys, at, err);
+    a->synced = a->synced || status == TL_OK;
+    tl_free(keys);
+    return status;
+}
+
+/* Everything up to the put that decides; `next` is then ready. */
+static tl_status prepare(append *a, tl_next *next, tl_error *err) {
+    a->sequence = a->t->metadata.last_sequence_number + 1;
+    if (!a->added_uri) {
+        TL_TRY(write_added(a, err));
+    }
+    tl_manifest_file *list;
+    int64_t n;
+    TL_TRY(gather_manifests(a, &list, &n, err));
+    tl_snapshot s = {.snapshot_id = a->snapshot_id, .parent_id = a->t->metadata.current_snapshot_id, .sequence_number = a->sequence,
+                     .schema_id = a->t->metadata.current_schema_id};
+    TL_TRY(make_summary(a, list + 1, n - 1, &s, err));
+    TL_TRY(put_list(a, list, n, &s.manifest_list, err));
+    TL_TRY(tl_commit_next(a->t, next, err));
+    s.timestamp_ms = next->now_ms;
+    tl_status status = tl_metadata_add_snapshot(&next->metadata, &s, err);
+    if (status == TL_OK) {
+        status = remember_batch(a, &next->metadata, err);
+    }
+    if (status == TL_OK && !a->options->no_sync) {
+        status = sync_all(a, err);
+    }
+    if (status != TL_OK) {
+        tl_metadata_free(&next->metadata);
+    }
+    return status;
+}
+
+/* ---- attempts ---- */
+
+static int64_t new_snapshot_id(const tl_table *t) {
+    int64_t id;
+    do {
+        id = (int64_t)(tl_env_random_u64(t->store->env) >> 1);
+    } while (id == 0 || id == INT64_MAX || tl_metadata_snapshot(&t->metadata, id));
+    return id;
+}
+
+/* TL_EXISTS = lost a race. */
+static tl_status attempt(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
+    tl_table *newest;
+    TL_TRY(tl_table_refresh(a->t, &newest, err));
+    tl_table_release(a->t);
+    a->t = newest;
+    TL_TRY(tl_table_writable(a->t, err));
+    TL_TRY(check_schema(a, err));
+    if (a->options->batch_id) {
+        TL_TRY(tl_batch_ids_find(&a->t->metadata, a->options->batch_id, &result->duplicate, err));
+    }
+    if (result->duplicate) {
+        *out = tl_table_retain(a->t);
+        return TL_OK;
+    }
+    tl_next next;
+    TL_TRY(prepare(a, &next, err));
+    return tl_commit_put_version(a->t, &next, a->snapshot_id, a->options->no_sync, out, err);
+}
+
+static tl_status gave_up(const append *a, int32_t attempts, tl_error *err) {
+    return tl_fail(err, TL_CONFLICT,
+                   "table %s: gave up after %d attempts: other writers were faster each time; the last built on snapshot %lld at "
+                   "version %lld and found version %lld taken; nothing was committed",
+                   a->base->name, attempts, (long long)a->t->metadata.current_snapshot_id, (long long)a->t->version,
+                   (long long)a->t->version + 1);
+}
+
+static tl_status run_attempts(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
+    const tl_env *env = a->base->store->env;
+    int32_t most = tl_commit_attempts(a->base, a->options->max_attempts);
+    for (;;) {
+        int64_t begin = tl_env_monotonic_us(env);
+        result->attempts++;
+        tl_status status = attempt(a, result, out, err);
+        if (status != TL_EXISTS) {
+            return status;
+        }
+        tl_key_list_remove_objects(a->t->store, &a->keys);
+        tl_arena_free(&a->arena);
+        if (result->attempts >= most) {
+            return gave_up(a, result->attempts, err);
+        }
+        tl_commit_back_off(env, result->attempts, tl_env_monotonic_us(env) - begin);
+    }
+}
+
+static tl_status commit_files(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
+    char *touched = NULL;
+    tl_status status = TL_OK;
+    if (a->staged->n_touched > 0) {
+        touched = tl_touched_print(a->staged->touched, a->staged->n_touched);
+        status = touched ? TL_OK : tl_fail_memory(err, 256);
+    }
+    a->touched = touched;
+    a->snapshot_id = new_snapshot_id(a->base);
+    if (status == TL_OK) {
+        status = run_attempts(a, result, out, err);
+    }
+    tl_store *store = a->base->store;
+    if (status == TL_OK && !result->duplicate) {
+        result->snapshot_id = a->snapshot_id;
+    } else if (status != TL_UNKNOWN) { /* definitely not in the table: nothing of it stays */
+        tl_key_list_remove_objects(store, &a->keys);
+        tl_key_list_remove_objects(store, &a->kept_keys);
+        tl_staged_discard(store, a->staged);
+    }
+    tl_free(touched);
+    tl_key_list_free(&a->keys);
+    tl_key_list_free(&a->kept_keys);
+    tl_arena_free(&a->arena);
+    tl_arena_free(&a->kept);
+    return status;
+}
+
+tl_status tl_commit_append(tl_table *base, tl_staged *staged, const tl_commit_options *options, tl_commit_result *result,
+                           tl_table **out, tl_error *err) {
+    static const tl_commit_options none = {0};
+    const tl_env *env = base->store->env;
+    int64_t begin = tl_env_monotonic_us(env);
+    *out = NULL;
+    *result = (tl_commit_result){.version = base->version, .snapshot_id = -1};
+    if (staged->n_files == 0) {
+        *out = tl_table_retain(base);
+        return TL_OK;
+    }
+    append a = {.base = base, .t = tl_table_retain(base), .staged = staged, .options = options ? options : &none};
+    tl_status status = commit_files(&a, result, out, err);
+    tl_table_release(a.t);
+    if (status == TL_OK) {
+        result->version = (*out)->version;
+        if (!result->duplicate) {
+            tl_commit_publish(*out);
+        }
+    }
+    result->commit_us = tl_env_monotonic_us(env) - begin;
+    return status;
+}
+
+tl_status tl_commit_find_batch(tl_table *t, const char *batch_id, bool *found, tl_error *err) {
+    return tl_batch_ids_find(&t->metadata, batch_id, found, err);
+}

@@ -1,0 +1,50 @@
+/* Objects that an attempt puts: noted before they are put, so that nothing is left behind when it fails. */
+#include "base/mem.h"
+#include "commit/commit_internal.h"
+
+tl_status tl_key_list_add(tl_key_list *list, const char *key, tl_error *err) {
+    if (list->n == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 8;
+        char **items = tl_realloc_array(list->items, cap, sizeof *items);
+        if (!items) {
+            return tl_fail_memory(err, cap * sizeof *items);
+        }
+        list->items = items;
+        list->cap = cap;
+    }
+    char *copy = tl_strdup(key);
+    if (!copy) {
+        return tl_fail_memory(err, strlen(key));
+    }
+    list->items[list->n++] = copy;
+    return TL_OK;
+}
+
+void tl_key_list_free(tl_key_list *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        tl_free(list->items[i]);
+    }
+    tl_free(list->items);
+    *list = (tl_key_list){0};
+}
+
+void tl_key_list_remove_objects(tl_store *store, tl_key_list *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        (void)!tl_store_remove(store, list->items[i], NULL);
+    }
+    tl_key_list_free(list);
+}
+
+tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_key_list *keys, tl_arena *arena,
+                               const char **uri, tl_error *err) {
+    char *key = tl_format("%s/metadata/%s", t->prefix, name);
+    char *full = key ? tl_store_uri(t->store, key) : NULL;
+    *uri = full ? tl_arena_strdup(arena, full) : NULL;
+    tl_status status = *uri ? tl_key_list_add(keys, key, err) : tl_fail_memory(err, 256);
+    if (status == TL_OK) {
+        status = tl_store_put(t->store, key, data, TL_PUT_LATER, err);
+    }
+    tl_free(full);
+    tl_free(key);
+    return status;
+}
