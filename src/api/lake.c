@@ -5,11 +5,7 @@
 
 #include "base/mem.h"
 
-#ifndef TL_VERSION
-#define TL_VERSION "0.1.0"
-#endif
-
-const char *tl_version(void) { return TL_VERSION; }
+const char *tl_version(void) { return TL_BUILD_VERSION; }
 
 tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_lake **out, tl_error *err) {
     *out = NULL;
