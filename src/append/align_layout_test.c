@@ -308,7 +308,7 @@ static fixed fixed_layout(const tl_type *t, value **rows, int64_t n) {
     case TL_TYPE_DECIMAL: {
         int32_t more = (int32_t)below(3);
         f.width = t->precision + more > 18 ? 16 : t->precision + more > 9 ? 8 : 4;
-        f.width <<= below(2);
+        f.width = chance(2) ? f.width : 2 * f.width;
         for (int32_t i = 0; i < more; i++) {
             f.multiply *= 10;
         }
