@@ -87,7 +87,7 @@ static const char *copy_text(copier *c, const char *text) {
 /* The list with room for `room` more entries behind it; NULL when memory ends. */
 static void *copy_list(copier *c, const void *list, int32_t n, int32_t room, size_t size) {
     void *copy = tl_arena_array(c->arena, (size_t)n + (size_t)room, size);
-    if (copy && n) {
+    if (copy && n > 0) {
         memcpy(copy, list, (size_t)n * size);
     }
     c->ok = c->ok && copy;
