@@ -3,11 +3,12 @@
  * random (slices at every level, validity with offsets, dictionaries, runs, views, list views, rubbish under nulls and
  * around slices), aligned, and compared with the values themselves. The seed is printed; TL_SEED repeats a run.
  */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <time.h>
 

@@ -1,9 +1,10 @@
 /* Tests of alignment: every pair of types with the value just inside and just outside; rows, columns and messages. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <math.h>
 

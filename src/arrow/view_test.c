@@ -1,9 +1,10 @@
 /* Tests of types and views: arrays that contradict themselves are refused, whole ones are read. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include "arrow/testing.h"
 #include "arrow/view.h"

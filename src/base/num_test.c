@@ -1,9 +1,10 @@
 /* Tests of base/num and base/civil. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <cmocka.h>
 
 #include <float.h>
 #include <locale.h>
