@@ -269,7 +269,7 @@ static void manifests_are_merged_and_stay_few(void **state) {
     tl_store *s = open_memory();
     tl_table *t = create(s);
     int64_t most = 0;
-    for (int i = 0; i < 600; i++) {
+    for (int i = 0; i < 150; i++) {
         commit_well(&t, i, NULL);
         tl_arena arena = {0};
         tl_manifest_file *list;
@@ -281,10 +281,10 @@ static void manifests_are_merged_and_stay_few(void **state) {
         }
         tl_arena_free(&arena);
     }
-    assert_true(most <= 4 * 8);
+    assert_true(most <= 3 * 8);
     contents c;
     read_contents(s, &c);
-    assert_int_equal(c.n, 600);
+    assert_int_equal(c.n, 150);
     tl_live_files files;
     assert_int_equal(tl_table_files(t, NULL, &files, NULL), TL_OK);
     for (int64_t i = 0; i < files.n_data; i++) { /* merging keeps whose commit a file is of */
