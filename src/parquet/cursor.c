@@ -130,6 +130,10 @@ tl_status tl_pq_cursor_open(tl_pq_reader *r, int32_t row_group, int32_t leaf, bo
     out->page.anc_def = r->leaf_anc[leaf];
     out->page.keep_levels = !flat;
     tl_pq_cursor_vector(out, &out->page);
+    out->indices = out->page;
+    out->indices.type = TL_PQ_INT32;
+    out->indices.width = 4;
+    out->indices.indices = true;
     tl_status status = open_checked(out, use_index, err);
     if (status != TL_OK) {
         tl_pq_name_column(r, row_group, leaf, err);
@@ -141,6 +145,7 @@ tl_status tl_pq_cursor_open(tl_pq_reader *r, int32_t row_group, int32_t leaf, bo
 void tl_pq_cursor_close(tl_pq_cursor *c) {
     tl_pq_vector_free(&c->dict);
     tl_pq_vector_free(&c->page);
+    tl_pq_vector_free(&c->indices);
     tl_free(c->owned);
     c->owned = NULL;
     c->window_len = 0;
@@ -174,12 +179,28 @@ static void plan_window(tl_pq_cursor *c, int64_t rows) {
     }
 }
 
+static tl_pq_vector *current(tl_pq_cursor *c) {
+    return c->indexed ? &c->indices : &c->page;
+}
+
+/* Decodes a page that will be handed out in pieces. */
+static tl_status keep_page(tl_pq_cursor *c, const tl_pq_page *page, tl_error *err) {
+    c->indexed = c->page.type == TL_PQ_BYTE_ARRAY && tl_pq_page_indexed(page);
+    tl_pq_vector_clear(current(c));
+    c->page_slot = c->page_level = 0;
+    return tl_pq_page_decode(c, page, current(c), err);
+}
+
+static void drop_page(tl_pq_cursor *c) {
+    tl_pq_vector_clear(current(c));
+    c->page_slot = c->page_level = 0;
+}
+
 static tl_status load_page(tl_pq_cursor *c, tl_error *err) {
     tl_pq_page page;
-    tl_pq_vector_clear(&c->page);
-    c->page_slot = c->page_level = 0;
+    drop_page(c);
     TL_TRY(tl_pq_page_next(c, &page, err));
-    return tl_pq_page_decode(c, &page, &c->page, err);
+    return keep_page(c, &page, err);
 }
 
 static tl_status check_page_rows(const tl_pq_cursor *c, int64_t rows, tl_error *err) {
@@ -193,10 +214,10 @@ static tl_status check_page_rows(const tl_pq_cursor *c, int64_t rows, tl_error *
 
 static tl_status read_flat(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl_error *err) {
     while (rows > 0) {
-        int64_t have = c->page.n - c->page_slot;
+        int64_t have = current(c)->n - c->page_slot;
         if (have > 0) {
             int64_t n = have < rows ? have : rows;
-            TL_TRY(tl_pq_vector_append(out, &c->page, c->page_slot, n, c->page_slot, n, err));
+            TL_TRY(tl_pq_vector_append(out, current(c), &c->dict, c->page_slot, n, c->page_slot, n, err));
             c->page_slot += n;
             c->row += n;
             rows -= n;
@@ -210,9 +231,7 @@ static tl_status read_flat(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl_
             c->row += page.n_values;
             rows -= page.n_values;
         } else {
-            tl_pq_vector_clear(&c->page);
-            c->page_slot = 0;
-            TL_TRY(tl_pq_page_decode(c, &page, &c->page, err));
+            TL_TRY(keep_page(c, &page, err));
         }
     }
     return TL_OK;
@@ -246,7 +265,7 @@ static tl_status pass_page(tl_pq_cursor *c, int64_t rows, int64_t *passed, tl_er
 
 static tl_status skip_flat(tl_pq_cursor *c, int64_t rows, tl_error *err) {
     while (rows > 0) {
-        int64_t have = c->page.n - c->page_slot, passed = 0;
+        int64_t have = current(c)->n - c->page_slot, passed = 0;
         if (have > 0) {
             int64_t n = have < rows ? have : rows;
             c->page_slot += n;
@@ -258,7 +277,7 @@ static tl_status skip_flat(tl_pq_cursor *c, int64_t rows, tl_error *err) {
         rows -= passed;
         if (rows > 0 && passed == 0) {
             TL_TRY(load_page(c, err));
-            TL_TRY(check_page_rows(c, c->page.n, err));
+            TL_TRY(check_page_rows(c, current(c)->n, err));
         }
     }
     return TL_OK;
@@ -295,8 +314,8 @@ static tl_status read_rest(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl_
 }
 
 /* Level entries of the current page up to the beginning of the row after `*done` has come to `rows`. */
-static int64_t scan_rows(const tl_pq_cursor *c, int64_t rows, int64_t *done, int64_t *slots) {
-    const tl_pq_vector *p = &c->page;
+static int64_t scan_rows(tl_pq_cursor *c, int64_t rows, int64_t *done, int64_t *slots) {
+    const tl_pq_vector *p = current(c);
     int64_t i = c->page_level;
     *slots = 0;
     for (; i < p->n_levels; i++) {
@@ -317,17 +336,18 @@ static tl_status move_repeated(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out,
     bool whole = false; /* the page read last ends with a row */
     for (;;) {
         int64_t slots, before = done;
-        if (done == 0 && c->page_level < c->page.n_levels && c->page.rep[c->page_level] != 0) {
+        const tl_pq_vector *p = current(c);
+        if (done == 0 && c->page_level < p->n_levels && p->rep[c->page_level] != 0) {
             return tl_fail(err, TL_CORRUPT, "a row begins in the middle: its repetition level is not 0");
         }
         int64_t levels = scan_rows(c, rows, &done, &slots);
         if (out) {
-            TL_TRY(tl_pq_vector_append(out, &c->page, c->page_slot, slots, c->page_level, levels, err));
+            TL_TRY(tl_pq_vector_append(out, p, &c->dict, c->page_slot, slots, c->page_level, levels, err));
         }
         c->page_slot += slots;
         c->page_level += levels;
         c->row += done - before;
-        if (c->page_level < c->page.n_levels || (done == rows && (whole || at_end(c)))) {
+        if (c->page_level < p->n_levels || (done == rows && (whole || at_end(c)))) {
             return TL_OK;
         }
         if (at_end(c)) {
@@ -343,7 +363,7 @@ static tl_status move_repeated(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out,
             }
         }
         TL_TRY(load_page(c, err));
-        TL_TRY(check_page_rows(c, count_rows(c->page.rep, c->page.n_levels), err));
+        TL_TRY(check_page_rows(c, count_rows(current(c)->rep, current(c)->n_levels), err));
         whole = c->page_rows_known;
     }
 }
@@ -373,7 +393,7 @@ tl_status tl_pq_cursor_read(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl
     tl_status status;
     if (c->max_rep == 0) {
         status = read_flat(c, rows, out, err);
-    } else if (rows == c->n_rows - c->row && c->page_level == c->page.n_levels) {
+    } else if (rows == c->n_rows - c->row && c->page_level == current(c)->n_levels) {
         status = read_rest(c, rows, out, err);
     } else {
         status = move_repeated(c, rows, out, err);

@@ -160,15 +160,18 @@ static tl_status put_packed(const tl_pq_run *run, unsigned width, const tl_pq_ve
     return TL_OK;
 }
 
-tl_status tl_pq_decode_dictionary(tl_bytes in, int64_t n, const tl_pq_vector *dict, tl_pq_vector *v, tl_error *err) {
+static tl_status open_indices(tl_bytes in, int64_t n_dict, tl_pq_rle *out, tl_error *err) {
     if (in.len < 1 || in.data[0] > 32) {
         return tl_fail(err, TL_CORRUPT, "dictionary indices have no sensible bit width");
     }
-    if (dict->n == 0) {
-        return bad_index(err);
-    }
-    tl_pq_rle rle = {in.data + 1, in.data + in.len, in.data[0]};
+    *out = (tl_pq_rle){in.data + 1, in.data + in.len, in.data[0]};
+    return n_dict > 0 ? TL_OK : bad_index(err);
+}
+
+tl_status tl_pq_decode_dictionary(tl_bytes in, int64_t n, const tl_pq_vector *dict, tl_pq_vector *v, tl_error *err) {
+    tl_pq_rle rle = {0};
     tl_pq_run run;
+    TL_TRY(open_indices(in, dict->n, &rle, err));
     for (int64_t done = 0; done < n; done += run.count) {
         if (!tl_pq_rle_next(&rle, n - done, &run)) {
             return tl_fail(err, TL_CORRUPT, "dictionary indices end too early");
@@ -182,4 +185,23 @@ tl_status tl_pq_decode_dictionary(tl_bytes in, int64_t n, const tl_pq_vector *di
         }
     }
     return TL_OK;
+}
+
+tl_status tl_pq_decode_indices(tl_bytes in, int64_t n, int64_t n_dict, tl_pq_vector *v, tl_error *err) {
+    tl_pq_rle rle = {0};
+    tl_pq_run run;
+    uint32_t *out = (uint32_t *)(void *)v->values + v->n;
+    TL_TRY(open_indices(in, n_dict, &rle, err));
+    for (int64_t done = 0; done < n; done += run.count) {
+        if (!tl_pq_rle_next(&rle, n - done, &run)) {
+            return tl_fail(err, TL_CORRUPT, "dictionary indices end too early");
+        }
+        if (run.packed) {
+            tl_pq_unpack32(run.data, rle.width, out + done, (size_t)run.count);
+        }
+        for (int64_t i = 0; i < run.count && !run.packed; i++) {
+            out[done + i] = run.value;
+        }
+    }
+    return indices_fit(out, (size_t)n, (uint32_t)n_dict) ? TL_OK : bad_index(err);
 }

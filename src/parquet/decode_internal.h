@@ -38,6 +38,7 @@ typedef struct tl_pq_vector {
     bool has_validity;
     uint8_t *validity; /* counts only when has_validity */
     uint8_t *values;
+    bool indices;     /* INT32: dictionary indices in place of values, see tl_pq_vector_append */
     bool external;    /* `values` is the caller's and does not grow */
     int32_t *offsets; /* BYTE_ARRAY: n + 1 */
     uint8_t *data;
@@ -59,9 +60,10 @@ void tl_pq_vector_disown(tl_pq_vector *v, bool keep_values);
 tl_status tl_pq_vector_need_validity(tl_pq_vector *v, tl_error *err) TL_CHECKED;
 /* Spreads `present` dense values behind n over `slots` slots by the validity bits there; null slots become 0. */
 void tl_pq_vector_spread(tl_pq_vector *v, int64_t present, int64_t slots);
-/* Appends slots [from, from + n) and level entries [l_from, l_from + n_l) of `from_v`. */
-tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, int64_t from, int64_t n, int64_t l_from,
-                              int64_t n_l, tl_error *err) TL_CHECKED;
+/* Appends slots [from, from + n) and level entries [l_from, l_from + n_l) of `other`. When that one holds indices, `v`
+ * gets the texts they stand for in `dict` (a page of a few indices may stand for gigabytes of text). */
+tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, const tl_pq_vector *dict, int64_t from,
+                              int64_t n, int64_t l_from, int64_t n_l, tl_error *err) TL_CHECKED;
 
 /* ---- bits ---- */
 
@@ -110,6 +112,8 @@ void tl_pq_scratch_free(tl_pq_scratch *s);
 tl_status tl_pq_decode_plain(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_dictionary(tl_bytes in, int64_t n, const tl_pq_vector *dict, tl_pq_vector *v,
                                   tl_error *err) TL_CHECKED;
+/* Indices below n_dict themselves, as INT32. */
+tl_status tl_pq_decode_indices(tl_bytes in, int64_t n, int64_t n_dict, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_boolean_rle(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_split(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_delta(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;

@@ -90,7 +90,10 @@ tl_status tl_pq_decode_values(tl_pq_encoding encoding, tl_bytes in, int64_t n, c
         if (!dict && n > 0) {
             return tl_fail(err, TL_CORRUPT, "a page refers to a dictionary that is not there");
         }
-        return n > 0 ? tl_pq_decode_dictionary(in, n, dict, v, err) : TL_OK;
+        if (n == 0) {
+            return TL_OK;
+        }
+        return v->indices ? tl_pq_decode_indices(in, n, dict->n, v, err) : tl_pq_decode_dictionary(in, n, dict, v, err);
     case TL_PQ_RLE: return tl_pq_decode_boolean_rle(in, n, v, err);
     case TL_PQ_DELTA_BINARY_PACKED: return tl_pq_decode_delta(in, n, v, err);
     case TL_PQ_DELTA_LENGTH_BYTE_ARRAY: return tl_pq_decode_delta_length(in, n, v, err);

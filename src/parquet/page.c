@@ -239,6 +239,10 @@ tl_status tl_pq_page_next(tl_pq_cursor *c, tl_pq_page *out, tl_error *err) {
     return v2 ? open_v2(c, body, out, err) : open_v1(c, body, out, err);
 }
 
+bool tl_pq_page_indexed(const tl_pq_page *page) {
+    return page->header.encoding == TL_PQ_RLE_DICTIONARY || page->header.encoding == TL_PQ_PLAIN_DICTIONARY;
+}
+
 /* ---- decoding ---- */
 
 /* Validity of the slots that `n` definition levels make. */

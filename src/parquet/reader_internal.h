@@ -104,6 +104,8 @@ typedef struct tl_pq_cursor {
     tl_pq_vector dict;
     bool has_dict;
     tl_pq_vector page;         /* a page decoded but not handed out wholly */
+    tl_pq_vector indices;      /* the same for texts by dictionary: their indices, see tl_pq_vector_append */
+    bool indexed;              /* the current page is `indices` */
     int64_t page_slot, page_level;
     tl_pq_offset_index index;  /* n_pages 0 = none, or not asked for */
     int32_t page_no;           /* of the next page, by the index */
@@ -126,6 +128,7 @@ tl_status tl_pq_cursor_read(tl_pq_cursor *c, int64_t rows, tl_pq_vector *out, tl
 /* The next data page, decompressed but not decoded; dictionary pages are taken in on the way. TL_CORRUPT when values
  * are missing. */
 tl_status tl_pq_page_next(tl_pq_cursor *c, tl_pq_page *out, tl_error *err) TL_CHECKED;
+bool tl_pq_page_indexed(const tl_pq_page *page); /* values by dictionary */
 /* Appends a page's slots (and levels) to `v`. */
 tl_status tl_pq_page_decode(tl_pq_cursor *c, const tl_pq_page *page, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 /* The header at the cursor's place without moving on; *is_data false = a page that holds no rows. */

@@ -293,15 +293,11 @@ static tl_status runs_of_values(tl_pq_cursor *c, const tl_pq_page *page, run_sin
     return TL_OK;
 }
 
-static bool by_dictionary(const tl_pq_page *page) {
-    return page->header.encoding == TL_PQ_RLE_DICTIONARY || page->header.encoding == TL_PQ_PLAIN_DICTIONARY;
-}
-
 static tl_status collect(tl_pq_cursor *c, run_sink *s) {
     while (s->out->n_rows < c->n_rows) {
         tl_pq_page page;
         TL_TRY(tl_pq_page_next(c, &page, s->err));
-        TL_TRY(by_dictionary(&page) ? runs_of_indices(c, &page, s) : runs_of_values(c, &page, s));
+        TL_TRY(tl_pq_page_indexed(&page) ? runs_of_indices(c, &page, s) : runs_of_values(c, &page, s));
     }
     if (!s->out->starts) {
         TL_TRY(grow_runs(s));

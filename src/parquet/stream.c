@@ -53,9 +53,27 @@ static int64_t group_rows(const stream_state *s) {
     return s->r->meta.row_groups[s->groups[s->at]].n_rows;
 }
 
+/* Fewer rows at once where text columns are longer than a batch can hold: saves a failed attempt. */
+static int64_t rows_that_fit(const stream_state *s, int64_t rows) {
+    const tl_pq_reader *r = s->r;
+    const tl_pq_row_group *g = &r->meta.row_groups[s->groups[s->at]];
+    for (int32_t i = 0; i < s->n_tops; i++) {
+        const tl_pq_node *top = &r->tops[s->tops[i]];
+        for (int32_t leaf = top->first_leaf; leaf < top->first_leaf + top->n_leaves; leaf++) {
+            const tl_pq_column_chunk *c = &g->columns[leaf];
+            if (c->type == TL_PQ_BYTE_ARRAY && c->uncompressed_size > INT32_MAX) {
+                double fit = (double)g->n_rows / (double)c->uncompressed_size * INT32_MAX;
+                rows = fit < (double)rows ? (int64_t)fit : rows;
+            }
+        }
+    }
+    return rows > 0 ? rows : 1;
+}
+
 static tl_status next_batch(stream_state *s, struct ArrowArray *out) {
     int64_t row = s->open ? s->batcher.row : 0, left = group_rows(s) - row;
     int64_t rows = s->batch_rows > 0 && s->batch_rows < left ? s->batch_rows : left;
+    rows = rows_that_fit(s, rows);
     if (!s->open) {
         TL_TRY(open_group(s, 0, false));
     }

@@ -15,6 +15,11 @@ static tl_status regrow(tl_pq_vector *v, uint8_t **buffer, size_t keep, size_t o
                        "decoding would take more than the memory limit of %zu bytes; read fewer columns or rows at once",
                        b->limit);
     }
+    if (keep == 0) { /* nothing to copy: do not hold both */
+        tl_free(*buffer);
+        *buffer = NULL;
+        b->used = used;
+    }
     uint8_t *fresh = size <= SIZE_MAX - TL_PQ_SLACK ? tl_alloc_aligned(size + TL_PQ_SLACK) : NULL;
     if (!fresh) {
         return tl_fail_memory(err, size);
@@ -263,6 +268,26 @@ static tl_status append_text(tl_pq_vector *v, const tl_pq_vector *other, int64_t
     return TL_OK;
 }
 
+/* The texts that indices [from, from + n) stand for; null slots, whose index is 0, become empty. */
+static tl_status append_indexed(tl_pq_vector *v, const tl_pq_vector *other, const tl_pq_vector *dict, int64_t from,
+                                int64_t n, tl_error *err) {
+    const uint32_t *index = (const uint32_t *)(const void *)other->values + from;
+    for (int64_t i = 0; i < n; i++) {
+        size_t len = 0;
+        if (!other->has_validity || tl_bit(other->validity, from + i)) {
+            int32_t at = dict->offsets[index[i]];
+            len = (size_t)(dict->offsets[index[i] + 1] - at);
+            TL_TRY(tl_pq_vector_reserve_data(v, len, err));
+            if (len) {
+                memcpy(v->data + v->data_len, dict->data + at, len);
+            }
+        }
+        v->data_len += len;
+        v->offsets[v->n + i + 1] = (int32_t)v->data_len;
+    }
+    return TL_OK;
+}
+
 static tl_status append_levels(tl_pq_vector *v, const tl_pq_vector *other, int64_t from, int64_t n, tl_error *err) {
     TL_TRY(tl_pq_vector_reserve_levels(v, n, err));
     if (n && v->max_def > 0) {
@@ -275,8 +300,8 @@ static tl_status append_levels(tl_pq_vector *v, const tl_pq_vector *other, int64
     return TL_OK;
 }
 
-tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, int64_t from, int64_t n, int64_t l_from,
-                              int64_t n_l, tl_error *err) {
+tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, const tl_pq_vector *dict, int64_t from,
+                              int64_t n, int64_t l_from, int64_t n_l, tl_error *err) {
     TL_TRY(tl_pq_vector_reserve(v, n, err));
     if (v->keep_levels) {
         TL_TRY(append_levels(v, other, l_from, n_l, err));
@@ -291,7 +316,9 @@ tl_status tl_pq_vector_append(tl_pq_vector *v, const tl_pq_vector *other, int64_
     } else if (v->has_validity) {
         tl_pq_bits_fill(v->validity, v->n, n, true);
     }
-    if (v->type == TL_PQ_BYTE_ARRAY) {
+    if (other->indices) {
+        TL_TRY(append_indexed(v, other, dict, from, n, err));
+    } else if (v->type == TL_PQ_BYTE_ARRAY) {
         TL_TRY(append_text(v, other, from, n, err));
     } else if (v->width) {
         size_t w = (size_t)v->width;

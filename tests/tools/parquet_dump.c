@@ -4,7 +4,7 @@
  * standard error and exit status 1. The last line on standard error is always "maxrss KIB cpu SECONDS".
  *
  *   parquet_dump FILE [--columns 0,2] [--batch ROWS] [--ranges GROUP:FIRST:COUNT[,FIRST:COUNT...]] [--crc]
- *                     [--int96-micros] [--no-map] [--limit BYTES] [--runs LEAF | --int64 LEAF | --meta]
+ *                     [--int96-micros] [--no-map] [--limit BYTES] [--runs LEAF | --int64 LEAF | --meta | --sizes]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ typedef struct options {
     int32_t range_group;
     tl_pq_row_range ranges[MANY];
     int32_t n_ranges;
-    bool has_ranges, no_map, meta;
+    bool has_ranges, no_map, meta, sizes;
     int32_t runs_leaf, int64_leaf; /* -1 = not asked for */
     tl_pq_read_options read;
 } options;
@@ -86,6 +86,8 @@ static bool parse(int argc, char **argv, options *o) {
             o->no_map = true;
         } else if (!strcmp(a, "--meta")) {
             o->meta = true;
+        } else if (!strcmp(a, "--sizes")) {
+            o->sizes = true;
         } else {
             i++;
             if (!strcmp(a, "--columns")) {
@@ -126,6 +128,30 @@ static tl_status dump_stream(tl_pq_reader *r, const options *o, tl_error *err) {
     struct ArrowArrayStream stream;
     TL_TRY(tl_pq_reader_stream(r, o->has_tops ? o->tops : NULL, o->n_tops, NULL, 0, o->batch, &stream, err));
     tl_status status = write_stream(&stream, err);
+    stream.release(&stream);
+    return status;
+}
+
+/* Bytes of text in an array and its children. */
+static int64_t text_bytes(const struct ArrowArray *a) {
+    int64_t n = a->n_buffers == 3 ? ((const int32_t *)a->buffers[1])[a->length] : 0;
+    for (int64_t i = 0; i < a->n_children; i++) {
+        n += text_bytes(a->children[i]);
+    }
+    return n;
+}
+
+/* One line a batch. */
+static tl_status dump_sizes(tl_pq_reader *r, const options *o, tl_error *err) {
+    struct ArrowArrayStream stream;
+    struct ArrowArray array;
+    int code;
+    TL_TRY(tl_pq_reader_stream(r, o->has_tops ? o->tops : NULL, o->n_tops, NULL, 0, o->batch, &stream, err));
+    while ((code = stream.get_next(&stream, &array)) == 0 && array.release) {
+        printf("rows %" PRId64 " text %" PRId64 "\n", array.length, text_bytes(&array));
+        array.release(&array);
+    }
+    tl_status status = code ? tl_fail(err, TL_CORRUPT, "%s", stream.get_last_error(&stream)) : TL_OK;
     stream.release(&stream);
     return status;
 }
@@ -211,6 +237,7 @@ static tl_status dump(tl_pq_source source, const options *o, tl_error *err) {
     tl_pq_reader *r;
     TL_TRY(tl_pq_reader_open(source, &o->read, &r, err));
     tl_status status = o->meta              ? dump_meta(r, err)
+                       : o->sizes           ? dump_sizes(r, o, err)
                        : o->runs_leaf >= 0  ? dump_runs(r, o->runs_leaf, err)
                        : o->int64_leaf >= 0 ? dump_int64(r, o->int64_leaf, err)
                        : o->has_ranges      ? dump_ranges(r, o, err)

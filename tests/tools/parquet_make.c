@@ -7,9 +7,10 @@
  *                       [--page-rows N] [--page-bytes N] [--group-rows N] [--dictionary-values N] [--bounds N]
  *                       [--listed] [--runs] [--sorting LEAF] [--meta KEY=VALUE]
  *
- * Encodings are used where they fit the column's type; other columns are PLAIN. "split" and "delta_text" spare the types for
- * which other readers do not know them (split: all but float and double; delta_text: fixed); "split_all" and
- * "delta_text_all" do not. --listed writes through lists of row numbers, --runs writes flat columns as runs of equal values.
+ * Encodings are used where they fit the column's type; other columns are PLAIN. "split" and "delta_text" spare the
+ * types for which other readers do not know them (split: all but float and double; delta_text: fixed); "split_all" and
+ * "delta_text_all" do not. --listed writes through lists of row numbers, --runs writes flat columns as runs of equal
+ * values.
  */
 #include <stdio.h>
 #include <stdlib.h>
