@@ -127,31 +127,31 @@ static void widen_double(tl_pq_bounds *b, double min, double max) {
 }
 
 /* Two running values a side, so that one comparison need not wait for the other. */
-#define SCAN(T, n, load, min_out, max_out)                 \
-    do {                                                   \
-        T lo0_ = load(0), hi0_ = lo0_, lo1_ = lo0_, hi1_ = lo0_; \
-        size_t i_ = 1;                                     \
-        for (; i_ + 2 <= (n); i_ += 2) {                   \
-            T x_ = load(i_), y_ = load(i_ + 1);            \
-            lo0_ = x_ < lo0_ ? x_ : lo0_;                  \
-            hi0_ = x_ > hi0_ ? x_ : hi0_;                  \
-            lo1_ = y_ < lo1_ ? y_ : lo1_;                  \
-            hi1_ = y_ > hi1_ ? y_ : hi1_;                  \
-        }                                                  \
-        if (i_ < (n)) {                                    \
-            T x_ = load(i_);                               \
-            lo0_ = x_ < lo0_ ? x_ : lo0_;                  \
-            hi0_ = x_ > hi0_ ? x_ : hi0_;                  \
-        }                                                  \
-        (min_out) = lo0_ < lo1_ ? lo0_ : lo1_;             \
-        (max_out) = hi0_ > hi1_ ? hi0_ : hi1_;             \
+#define SCAN(T, n, load, min_out, max_out)                                                                             \
+    do {                                                                                                               \
+        T lo0_ = load(0), hi0_ = lo0_, lo1_ = lo0_, hi1_ = lo0_;                                                       \
+        size_t i_ = 1;                                                                                                 \
+        for (; i_ + 2 <= (n); i_ += 2) {                                                                               \
+            T x_ = load(i_), y_ = load(i_ + 1);                                                                        \
+            lo0_ = x_ < lo0_ ? x_ : lo0_;                                                                              \
+            hi0_ = x_ > hi0_ ? x_ : hi0_;                                                                              \
+            lo1_ = y_ < lo1_ ? y_ : lo1_;                                                                              \
+            hi1_ = y_ > hi1_ ? y_ : hi1_;                                                                              \
+        }                                                                                                              \
+        if (i_ < (n)) {                                                                                                \
+            T x_ = load(i_);                                                                                           \
+            lo0_ = x_ < lo0_ ? x_ : lo0_;                                                                              \
+            hi0_ = x_ > hi0_ ? x_ : hi0_;                                                                              \
+        }                                                                                                              \
+        (min_out) = lo0_ < lo1_ ? lo0_ : lo1_;                                                                         \
+        (max_out) = hi0_ > hi1_ ? hi0_ : hi1_;                                                                         \
     } while (0)
 
 static void add_integers(tl_pq_bounds *b, const tl_pq_column_options *o, const uint8_t *p, size_t n) {
-#define AT_I32(i) tl_load_i32(p + (i) * 4)
-#define AT_U32(i) tl_load_u32(p + (i) * 4)
-#define AT_I64(i) tl_load_i64(p + (i) * 8)
-#define AT_U64(i) tl_load_u64(p + (i) * 8)
+#define AT_I32(i) tl_load_i32(p + (i)*4)
+#define AT_U32(i) tl_load_u32(p + (i)*4)
+#define AT_I64(i) tl_load_i64(p + (i)*8)
+#define AT_U64(i) tl_load_u64(p + (i)*8)
 #define AT_U8(i) p[i]
     if (o->type == TL_PQ_BOOLEAN) {
         uint8_t lo, hi;

@@ -271,8 +271,7 @@ static tl_status join_pages(tl_pq_chunk_build *c, const tl_pq_dictionary *dictio
     return tl_pq_said(tl_buf_add(out, c->pages.data, c->pages.len), err);
 }
 
-static tl_status fill_chunk(tl_pq_chunk_build *c, const tl_pq_dictionary *dictionary, tl_pq_chunk *out,
-                            tl_error *err) {
+static tl_status fill_chunk(tl_pq_chunk_build *c, const tl_pq_dictionary *dictionary, tl_pq_chunk *out, tl_error *err) {
     size_t n = c->records.len / sizeof(tl_pq_page_record), shift;
     TL_TRY(join_pages(c, dictionary, &out->bytes, &shift, err));
     TL_TRY(tl_pq_said(make_offset_index(c, n, shift, &out->offset_index), err));

@@ -24,7 +24,8 @@ struct tl_pq_column_writer {
     uint32_t stamp;
 };
 
-/* Dictionary pages are small however large their values are; this keeps what a reader gets out of one page in bounds. */
+/* Dictionary pages are small however large their values are; this keeps what a reader gets out of one page in bounds.
+ */
 #define DICTIONARY_BLOW_UP 64
 
 /* A stretch of what was added: levels [level, level + n_levels), values [value, value + n_values). */
@@ -92,8 +93,9 @@ static tl_status check_options(const tl_pq_column_options *o, tl_error *err) {
         return tl_fail(err, TL_INVALID, "a fixed-length column needs a length, not %d", (int)o->type_length);
     }
     if (o->max_def < 0 || o->max_rep < 0 || o->max_def > 255 || o->max_rep > o->max_def) {
-        return tl_fail(err, TL_INVALID, "levels of a column must be 0 to 255, repetition at most definition; got %d, %d",
-                       o->max_rep, o->max_def);
+        return tl_fail(err, TL_INVALID,
+                       "levels of a column must be 0 to 255, repetition at most definition; got %d, %d", o->max_rep,
+                       o->max_def);
     }
     if (!encoding_fits(o->type, o->encoding) || !encoding_fits(o->type, o->fallback) ||
         o->fallback == TL_PQ_RLE_DICTIONARY) {
@@ -207,7 +209,9 @@ static tl_status fall_back(tl_pq_column_writer *w, tl_error *err) {
     return TL_OK;
 }
 
-static bool uses_dictionary(const tl_pq_column_writer *w) { return w->stage.encoding == TL_PQ_RLE_DICTIONARY; }
+static bool uses_dictionary(const tl_pq_column_writer *w) {
+    return w->stage.encoding == TL_PQ_RLE_DICTIONARY;
+}
 
 static size_t byte_limit(const tl_pq_column_writer *w) {
     return (size_t)w->o.page_bytes * (uses_dictionary(w) ? DICTIONARY_BLOW_UP : 1);
@@ -241,7 +245,9 @@ static int64_t levels_before_value(const uint8_t *def, int64_t n_levels, int16_t
     return n_levels;
 }
 
-static const uint8_t *levels_at(const uint8_t *levels, int64_t at) { return levels ? levels + at : NULL; }
+static const uint8_t *levels_at(const uint8_t *levels, int64_t at) {
+    return levels ? levels + at : NULL;
+}
 
 static tl_status too_long(int64_t value, size_t len, tl_error *err) {
     return tl_fail(err, TL_INVALID, "value %lld of this piece is %zu bytes long: Parquet values end at 2^31-1 bytes",
@@ -249,8 +255,7 @@ static tl_status too_long(int64_t value, size_t len, tl_error *err) {
 }
 
 /* Flat columns: every level is a row. The piece ends where the page is full. */
-static tl_status cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p,
-                          tl_error *err) {
+static tl_status cut_flat(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_piece *p, tl_error *err) {
     int64_t n = v->n_levels - p->level, room = w->o.page_rows - w->n_rows;
     n = n < room ? n : room;
     size_t bytes_left = byte_limit(w) - w->value_bytes;
@@ -321,7 +326,8 @@ static void shorten(const tl_pq_column_writer *w, const tl_pq_values *v, tl_pq_p
 
 static tl_status dictionary_failed(tl_status status, tl_error *err) {
     if (status == TL_UNSUPPORTED) {
-        return tl_fail(err, status, "one row's values fill more than 2 GiB: a Parquet dictionary page cannot hold them");
+        return tl_fail(err, status,
+                       "one row's values fill more than 2 GiB: a Parquet dictionary page cannot hold them");
     }
     return tl_pq_said(status, err);
 }
@@ -464,8 +470,7 @@ static tl_status check_values(const tl_pq_column_writer *w, const tl_pq_values *
         (v->n_values > 0 && !v->values)) {
         return tl_fail(err, TL_INTERNAL, "a piece of a column lacks its levels or its values");
     }
-    int64_t present =
-        v->def && w->o.max_def > 0 ? count_present(v->def, v->n_levels, w->o.max_def) : v->n_levels;
+    int64_t present = v->def && w->o.max_def > 0 ? count_present(v->def, v->n_levels, w->o.max_def) : v->n_levels;
     if (present != v->n_values) {
         return tl_fail(err, TL_INTERNAL, "a piece of a column has %lld values where its levels say %lld",
                        (long long)v->n_values, (long long)present);
@@ -576,7 +581,9 @@ tl_status tl_pq_column_writer_add_run(tl_pq_column_writer *w, const void *value,
 
 /* ---- the end ---- */
 
-int64_t tl_pq_column_writer_rows(const tl_pq_column_writer *w) { return w->chunk.n_rows + w->n_rows; }
+int64_t tl_pq_column_writer_rows(const tl_pq_column_writer *w) {
+    return w->chunk.n_rows + w->n_rows;
+}
 
 size_t tl_pq_column_writer_bytes(const tl_pq_column_writer *w) {
     bool dictionary = w->o.encoding == TL_PQ_RLE_DICTIONARY;

@@ -31,12 +31,8 @@ static pages read_pages(const tl_pq_chunk *chunk) {
 }
 
 static tl_pq_column_options flat(tl_pq_type type, tl_pq_encoding encoding) {
-    return (tl_pq_column_options){.type = type,
-                                  .encoding = encoding,
-                                  .max_def = 1,
-                                  .is_signed = true,
-                                  .codec = TL_PQ_ZSTD,
-                                  .level = INT32_MIN};
+    return (tl_pq_column_options){
+        .type = type, .encoding = encoding, .max_def = 1, .is_signed = true, .codec = TL_PQ_ZSTD, .level = INT32_MIN};
 }
 
 static tl_pq_column_writer *writer_of(const tl_pq_column_options *o) {
@@ -180,7 +176,8 @@ static void runs_of_any_encoding_equal_their_rows(void **state) {
     const struct {
         tl_pq_type type;
         tl_pq_encoding encoding;
-    } cases[] = {{TL_PQ_INT64, TL_PQ_PLAIN}, {TL_PQ_INT64, TL_PQ_DELTA_BINARY_PACKED}, {TL_PQ_INT64, TL_PQ_BYTE_STREAM_SPLIT}};
+    } cases[] = {
+        {TL_PQ_INT64, TL_PQ_PLAIN}, {TL_PQ_INT64, TL_PQ_DELTA_BINARY_PACKED}, {TL_PQ_INT64, TL_PQ_BYTE_STREAM_SPLIT}};
     for (size_t k = 0; k < TL_COUNT(cases); k++) {
         tl_pq_column_options o = flat(cases[k].type, cases[k].encoding);
         o.page_rows = 700;
@@ -240,8 +237,10 @@ static void an_overflowing_dictionary_falls_back_at_a_page_boundary(void **state
         tl_pq_page_type type;
         tl_pq_encoding encoding;
         int32_t n;
-    } want[] = {{TL_PQ_DICTIONARY_PAGE, TL_PQ_PLAIN, 1000},         {TL_PQ_DATA_PAGE, TL_PQ_RLE_DICTIONARY, 20000},
-                {TL_PQ_DATA_PAGE, TL_PQ_RLE_DICTIONARY, 10900},     {TL_PQ_DATA_PAGE, TL_PQ_DELTA_BINARY_PACKED, 19100}};
+    } want[] = {{TL_PQ_DICTIONARY_PAGE, TL_PQ_PLAIN, 1000},
+                {TL_PQ_DATA_PAGE, TL_PQ_RLE_DICTIONARY, 20000},
+                {TL_PQ_DATA_PAGE, TL_PQ_RLE_DICTIONARY, 10900},
+                {TL_PQ_DATA_PAGE, TL_PQ_DELTA_BINARY_PACKED, 19100}};
     assert_int_equal(p.n, TL_COUNT(want));
     for (size_t i = 0; i < TL_COUNT(want); i++) {
         assert_int_equal(p.headers[i].type, want[i].type);
@@ -467,7 +466,8 @@ static void a_finished_writer_wants_a_reset(void **state) {
 /* ---- memory ---- */
 
 static tl_status write_something(tl_pq_chunk *out) {
-    static const char text[] = "some text that is long enough to be cut when it becomes a bound of its page, and longer";
+    static const char text[] =
+        "some text that is long enough to be cut when it becomes a bound of its page, and longer";
     tl_pq_column_options o = flat(TL_PQ_BYTE_ARRAY, TL_PQ_RLE_DICTIONARY);
     o.page_rows = 50;
     o.dictionary_max_values = 300;

@@ -37,8 +37,8 @@ static tl_status reserve(tl_buf *out, size_t bound, tl_error *err) {
     return tl_buf_reserve(out, bound) == TL_OK ? TL_OK : tl_fail_memory(err, bound);
 }
 
-/* At level 3 and page sizes zstd looks for matches of 4 bytes. Among numbers those are chance: they cost 5 times the CPU
- * (d2 of the benchmark: 0.39 s against 0.07 s) and save 0.5 % of the bytes. In bit-packed differences the one-table
+/* At level 3 and page sizes zstd looks for matches of 4 bytes. Among numbers those are chance: they cost 5 times the
+ * CPU (d2 of the benchmark: 0.39 s against 0.07 s) and save 0.5 % of the bytes. In bit-packed differences the one-table
  * search gives smaller pages than the two-table one in half the time. Other levels are the caller's own choice. */
 static size_t set_zstd(ZSTD_CCtx *c, int32_t level, tl_pq_content content) {
     size_t code = ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);

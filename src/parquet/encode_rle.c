@@ -9,7 +9,9 @@
 /* Bit-packed runs that grow group by group keep a header of one byte: 63 groups at most. */
 #define MAX_OPEN_GROUPS 63
 
-void tl_pq_rle_begin(tl_pq_rle_out *e, unsigned width, tl_buf *out) { *e = (tl_pq_rle_out){.out = out, .width = width}; }
+void tl_pq_rle_begin(tl_pq_rle_out *e, unsigned width, tl_buf *out) {
+    *e = (tl_pq_rle_out){.out = out, .width = width};
+}
 
 static tl_status put_groups(tl_pq_rle_out *e, const uint32_t *values, size_t groups) {
     if (groups == 0) {

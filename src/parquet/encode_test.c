@@ -223,7 +223,10 @@ static void differences_of_any_numbers_come_back(void **state) {
         unsigned shift = (unsigned)tl_dice_below(&dice, 64);
         for (size_t i = 0; i < n; i++) {
             uint64_t r = tl_dice_u64(&dice) >> shift;
-            wide[i] = round % 3 == 0 ? (int64_t)r : round % 3 == 1 ? (int64_t)(i * 1000 + r % 7) : i % 2 ? INT64_MIN : INT64_MAX;
+            wide[i] = round % 3 == 0   ? (int64_t)r
+                      : round % 3 == 1 ? (int64_t)(i * 1000 + r % 7)
+                      : i % 2          ? INT64_MIN
+                                       : INT64_MAX;
             narrow[i] = round % 3 == 2 ? (i % 2 ? INT32_MIN : INT32_MAX) : (int32_t)(uint32_t)(uint64_t)wide[i];
         }
         tl_buf out = {0};

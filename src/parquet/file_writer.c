@@ -18,7 +18,7 @@ struct tl_pq_file_writer {
     bool no_page_index;
     bool ended; /* finished, or a write failed: nothing more goes in */
     int64_t written;
-    tl_buf row_groups;                    /* tl_pq_row_group each */
+    tl_buf row_groups;                     /* tl_pq_row_group each */
     tl_buf column_indexes, offset_indexes; /* encoded; chunks keep positions in them until finish */
 };
 
@@ -28,7 +28,9 @@ static tl_status sink_buf_write(void *ctx, const void *data, size_t len, tl_erro
     return tl_buf_add(ctx, data, len) == TL_OK ? TL_OK : tl_fail_memory(err, len);
 }
 
-tl_pq_sink tl_pq_sink_buf(tl_buf *buf) { return (tl_pq_sink){sink_buf_write, buf}; }
+tl_pq_sink tl_pq_sink_buf(tl_buf *buf) {
+    return (tl_pq_sink){sink_buf_write, buf};
+}
 
 /* ---- setting up ---- */
 
@@ -156,8 +158,12 @@ void tl_pq_file_writer_free(tl_pq_file_writer *w) {
     tl_free(w);
 }
 
-int64_t tl_pq_file_writer_bytes(const tl_pq_file_writer *w) { return w->written; }
-int64_t tl_pq_file_writer_rows(const tl_pq_file_writer *w) { return w->meta.n_rows; }
+int64_t tl_pq_file_writer_bytes(const tl_pq_file_writer *w) {
+    return w->written;
+}
+int64_t tl_pq_file_writer_rows(const tl_pq_file_writer *w) {
+    return w->meta.n_rows;
+}
 
 /* ---- row groups ---- */
 
@@ -307,8 +313,8 @@ static tl_status put_footer(tl_pq_file_writer *w, tl_error *err) {
     tl_buf footer = {0};
     tl_status status = tl_pq_said(tl_pq_write_file_meta(&w->meta, &footer), err);
     if (status == TL_OK && footer.len > INT32_MAX) {
-        status = tl_fail(err, TL_UNSUPPORTED, "the Parquet footer would be %zu bytes; write fewer row groups",
-                         footer.len);
+        status =
+            tl_fail(err, TL_UNSUPPORTED, "the Parquet footer would be %zu bytes; write fewer row groups", footer.len);
     }
     if (status == TL_OK) {
         uint32_t len = (uint32_t)footer.len;

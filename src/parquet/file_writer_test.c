@@ -17,8 +17,8 @@ static void a_page_header_gives_known_bytes(void **state) {
                                  .encoding = TL_PQ_PLAIN,
                                  .def_encoding = TL_PQ_RLE,
                                  .rep_encoding = TL_PQ_RLE};
-    const uint8_t want[] = {0x15, 0x00, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x2c, 0x15, 0x14,
-                            0x15, 0x00, 0x15, 0x06, 0x15, 0x06, 0x00, 0x00};
+    const uint8_t want[] = {0x15, 0x00, 0x15, 0xc8, 0x01, 0x15, 0x64, 0x2c, 0x15,
+                            0x14, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06, 0x00, 0x00};
     tl_buf out = {0};
     TL_OKAY(tl_pq_write_page_header(&h, &out));
     assert_int_equal(out.len, sizeof want);
@@ -29,12 +29,31 @@ static void a_page_header_gives_known_bytes(void **state) {
 static void page_headers_come_back(void **state) {
     (void)state;
     const tl_pq_page_header headers[] = {
-        {.type = TL_PQ_DATA_PAGE, .uncompressed_size = INT32_MAX, .compressed_size = 1, .has_crc = true, .crc = -5,
-         .n_values = 3, .encoding = TL_PQ_BYTE_STREAM_SPLIT, .def_encoding = TL_PQ_RLE, .rep_encoding = TL_PQ_RLE},
-        {.type = TL_PQ_DICTIONARY_PAGE, .uncompressed_size = 7, .compressed_size = 8, .n_values = 2,
-         .encoding = TL_PQ_PLAIN, .is_sorted = true},
-        {.type = TL_PQ_DATA_PAGE_V2, .uncompressed_size = 7, .compressed_size = 8, .n_values = 200, .n_nulls = 5,
-         .n_rows = 150, .encoding = TL_PQ_RLE_DICTIONARY, .def_length = 12, .rep_length = 13, .is_compressed = false},
+        {.type = TL_PQ_DATA_PAGE,
+         .uncompressed_size = INT32_MAX,
+         .compressed_size = 1,
+         .has_crc = true,
+         .crc = -5,
+         .n_values = 3,
+         .encoding = TL_PQ_BYTE_STREAM_SPLIT,
+         .def_encoding = TL_PQ_RLE,
+         .rep_encoding = TL_PQ_RLE},
+        {.type = TL_PQ_DICTIONARY_PAGE,
+         .uncompressed_size = 7,
+         .compressed_size = 8,
+         .n_values = 2,
+         .encoding = TL_PQ_PLAIN,
+         .is_sorted = true},
+        {.type = TL_PQ_DATA_PAGE_V2,
+         .uncompressed_size = 7,
+         .compressed_size = 8,
+         .n_values = 200,
+         .n_nulls = 5,
+         .n_rows = 150,
+         .encoding = TL_PQ_RLE_DICTIONARY,
+         .def_length = 12,
+         .rep_length = 13,
+         .is_compressed = false},
     };
     for (size_t i = 0; i < TL_COUNT(headers); i++) {
         const tl_pq_page_header *h = &headers[i];
@@ -66,28 +85,46 @@ static void every_logical_type_comes_back(void **state) {
     (void)state;
     tl_pq_schema_element schema[64] = {{.name = "root", .field_id = -1}};
     int32_t n = 1;
-    const tl_pq_logical simple[] = {TL_PQ_LOGICAL_NONE, TL_PQ_LOGICAL_STRING, TL_PQ_LOGICAL_ENUM, TL_PQ_LOGICAL_JSON,
-                                    TL_PQ_LOGICAL_BSON, TL_PQ_LOGICAL_UUID,   TL_PQ_LOGICAL_DATE, TL_PQ_LOGICAL_FLOAT16,
-                                    TL_PQ_LOGICAL_NULL};
+    const tl_pq_logical simple[] = {TL_PQ_LOGICAL_NONE, TL_PQ_LOGICAL_STRING,  TL_PQ_LOGICAL_ENUM,
+                                    TL_PQ_LOGICAL_JSON, TL_PQ_LOGICAL_BSON,    TL_PQ_LOGICAL_UUID,
+                                    TL_PQ_LOGICAL_DATE, TL_PQ_LOGICAL_FLOAT16, TL_PQ_LOGICAL_NULL};
     for (size_t i = 0; i < TL_COUNT(simple); i++) {
-        schema[n++] = (tl_pq_schema_element){.name = "simple", .is_leaf = true, .type = TL_PQ_BYTE_ARRAY,
-                                             .repetition = TL_PQ_OPTIONAL, .field_id = (int32_t)i, .logical = simple[i]};
+        schema[n++] = (tl_pq_schema_element){.name = "simple",
+                                             .is_leaf = true,
+                                             .type = TL_PQ_BYTE_ARRAY,
+                                             .repetition = TL_PQ_OPTIONAL,
+                                             .field_id = (int32_t)i,
+                                             .logical = simple[i]};
     }
-    schema[n++] = (tl_pq_schema_element){.name = "decimal", .is_leaf = true, .type = TL_PQ_FIXED, .type_length = 9,
-                                         .field_id = 1000, .logical = TL_PQ_LOGICAL_DECIMAL, .precision = 20, .scale = 3};
+    schema[n++] = (tl_pq_schema_element){.name = "decimal",
+                                         .is_leaf = true,
+                                         .type = TL_PQ_FIXED,
+                                         .type_length = 9,
+                                         .field_id = 1000,
+                                         .logical = TL_PQ_LOGICAL_DECIMAL,
+                                         .precision = 20,
+                                         .scale = 3};
     for (int unit = 0; unit < 3; unit++) {
         for (int utc = 0; utc < 2; utc++) {
             for (int time = 0; time < 2; time++) {
-                schema[n++] = (tl_pq_schema_element){.name = "time", .is_leaf = true, .type = TL_PQ_INT64, .field_id = -1,
+                schema[n++] = (tl_pq_schema_element){.name = "time",
+                                                     .is_leaf = true,
+                                                     .type = TL_PQ_INT64,
+                                                     .field_id = -1,
                                                      .logical = time ? TL_PQ_LOGICAL_TIME : TL_PQ_LOGICAL_TIMESTAMP,
-                                                     .unit = (tl_pq_unit)unit, .utc = utc};
+                                                     .unit = (tl_pq_unit)unit,
+                                                     .utc = utc};
             }
         }
     }
     for (int width = 8; width <= 64; width *= 2) {
         for (int is_signed = 0; is_signed < 2; is_signed++) {
-            schema[n++] = (tl_pq_schema_element){.name = "integer", .is_leaf = true, .type = TL_PQ_INT64, .field_id = -1,
-                                                 .logical = TL_PQ_LOGICAL_INTEGER, .bit_width = width,
+            schema[n++] = (tl_pq_schema_element){.name = "integer",
+                                                 .is_leaf = true,
+                                                 .type = TL_PQ_INT64,
+                                                 .field_id = -1,
+                                                 .logical = TL_PQ_LOGICAL_INTEGER,
+                                                 .bit_width = width,
                                                  .is_signed = is_signed};
         }
     }
@@ -98,8 +135,14 @@ static void every_logical_type_comes_back(void **state) {
     for (size_t i = 0; i < 20; i++) {
         pairs[i] = (tl_pq_key_value){"key", i % 2 ? "value" : NULL};
     }
-    const tl_pq_file_meta meta = {.version = 2, .schema = schema, .n_schema = n, .created_by = "test", .metadata = pairs,
-                                  .n_metadata = 20, .column_orders = orders, .n_column_orders = n - 1};
+    const tl_pq_file_meta meta = {.version = 2,
+                                  .schema = schema,
+                                  .n_schema = n,
+                                  .created_by = "test",
+                                  .metadata = pairs,
+                                  .n_metadata = 20,
+                                  .column_orders = orders,
+                                  .n_column_orders = n - 1};
     tl_buf out = {0};
     TL_OKAY(tl_pq_write_file_meta(&meta, &out));
     tl_pq_file_meta got;
@@ -175,8 +218,12 @@ static void indexes_of_many_pages_come_back(void **state) {
 
 static const tl_pq_schema_element two_columns[] = {
     {.name = "schema", .n_children = 2, .field_id = -1},
-    {.name = "series", .is_leaf = true, .type = TL_PQ_BYTE_ARRAY, .logical = TL_PQ_LOGICAL_STRING,
-     .repetition = TL_PQ_OPTIONAL, .field_id = 1},
+    {.name = "series",
+     .is_leaf = true,
+     .type = TL_PQ_BYTE_ARRAY,
+     .logical = TL_PQ_LOGICAL_STRING,
+     .repetition = TL_PQ_OPTIONAL,
+     .field_id = 1},
     {.name = "value", .is_leaf = true, .type = TL_PQ_DOUBLE, .repetition = TL_PQ_REQUIRED, .field_id = 7},
 };
 
@@ -206,8 +253,8 @@ static tl_status make_chunks(tl_pq_chunk chunks[2], int64_t rows) {
 static tl_pq_file_options file_options(void) {
     static const tl_pq_sorting_column sorting[] = {{.column = 0, .nulls_first = true}};
     static const tl_pq_key_value pairs[] = {{"a", "b"}, {"empty", NULL}};
-    return (tl_pq_file_options){.schema = two_columns, .n_schema = 3, .sorting = sorting, .n_sorting = 1,
-                                .metadata = pairs, .n_metadata = 2};
+    return (tl_pq_file_options){
+        .schema = two_columns, .n_schema = 3, .sorting = sorting, .n_sorting = 1, .metadata = pairs, .n_metadata = 2};
 }
 
 static void the_footer_given_is_the_footer_written(void **state) {

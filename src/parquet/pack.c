@@ -8,25 +8,25 @@
 
 /* One group. Bits gather in `acc`; each full word is stored, and the rest is stored as a word too, into the bytes that
  * the next group overwrites (hence the slack). */
-#define PACK_GROUP(in, width, out)                                                             \
-    do {                                                                                       \
-        uint64_t acc_ = 0;                                                                     \
-        unsigned used_ = 0;                                                                    \
-        uint8_t *at_ = (out);                                                                  \
-        for (unsigned i_ = 0; i_ < 8; i_++) {                                                  \
-            uint64_t v_ = (in)[i_];                                                            \
-            acc_ |= v_ << used_;                                                               \
-            used_ += (width);                                                                  \
-            if (used_ >= 64) {                                                                 \
-                tl_store_u64(at_, acc_);                                                       \
-                at_ += 8;                                                                      \
-                used_ -= 64;                                                                   \
-                acc_ = used_ ? v_ >> ((width)-used_) : 0;                                      \
-            }                                                                                  \
-        }                                                                                      \
-        if (used_) {                                                                           \
-            tl_store_u64(at_, acc_);                                                           \
-        }                                                                                      \
+#define PACK_GROUP(in, width, out)                                                                                     \
+    do {                                                                                                               \
+        uint64_t acc_ = 0;                                                                                             \
+        unsigned used_ = 0;                                                                                            \
+        uint8_t *at_ = (out);                                                                                          \
+        for (unsigned i_ = 0; i_ < 8; i_++) {                                                                          \
+            uint64_t v_ = (in)[i_];                                                                                    \
+            acc_ |= v_ << used_;                                                                                       \
+            used_ += (width);                                                                                          \
+            if (used_ >= 64) {                                                                                         \
+                tl_store_u64(at_, acc_);                                                                               \
+                at_ += 8;                                                                                              \
+                used_ -= 64;                                                                                           \
+                acc_ = used_ ? v_ >> ((width)-used_) : 0;                                                              \
+            }                                                                                                          \
+        }                                                                                                              \
+        if (used_) {                                                                                                   \
+            tl_store_u64(at_, acc_);                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 ALWAYS_INLINE void pack_u32(const uint32_t *in, size_t groups, const unsigned width, uint8_t *out) {
@@ -42,9 +42,11 @@ ALWAYS_INLINE void pack_u64(const uint64_t *in, size_t groups, const unsigned wi
 }
 
 #define EACH_8(m, from) m(from + 1) m(from + 2) m(from + 3) m(from + 4) m(from + 5) m(from + 6) m(from + 7) m(from + 8)
-#define CASE_U32(w) \
-    case w: pack_u32(in, groups, w, out); break;
-#define CASE_U64(w) \
+#define CASE_U32(w)                                                                                                    \
+    case w:                                                                                                            \
+        pack_u32(in, groups, w, out);                                                                                  \
+        break;
+#define CASE_U64(w)                                                                                                    \
     case w: pack_u64(in, groups, w, out); break;
 
 void tl_pq_pack_u32(const uint32_t *in, size_t groups, unsigned width, uint8_t *out) {

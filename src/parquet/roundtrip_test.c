@@ -31,8 +31,12 @@ typedef struct trip {
     tl_arena arena; /* schema names and column data */
 } trip;
 
-static uint64_t below(trip *t, uint64_t n) { return tl_dice_below(&t->dice, n); }
-static bool one_in(trip *t, uint64_t n) { return tl_dice_one_in(&t->dice, n); }
+static uint64_t below(trip *t, uint64_t n) {
+    return tl_dice_below(&t->dice, n);
+}
+static bool one_in(trip *t, uint64_t n) {
+    return tl_dice_one_in(&t->dice, n);
+}
 
 static void *arena_bytes(trip *t, size_t n) {
     void *p = tl_arena_alloc(&t->arena, n ? n : 1);
@@ -63,7 +67,8 @@ static const uint8_t *random_validity(trip *t, int64_t n, int64_t *offset) {
 }
 
 static uint64_t random_number(trip *t, uint64_t kind, uint64_t i) {
-    static const uint64_t edges[] = {0, 1, UINT64_MAX, (uint64_t)INT64_MAX, (uint64_t)INT64_MIN, 0x80000000u, 0x7fffffffu};
+    static const uint64_t edges[] = {0,           1,          UINT64_MAX, (uint64_t)INT64_MAX, (uint64_t)INT64_MIN,
+                                     0x80000000u, 0x7fffffffu};
     switch (kind) {
     case 0: return 42;
     case 1: return below(t, 5);
@@ -94,7 +99,8 @@ static void fill_fixed(trip *t, tl_column *c, const tl_pq_schema_element *e, tl_
         uint8_t *to = values + i * c->width;
         if (convert != TL_PQ_CONVERT_NONE) {
             int64_t limit = convert == TL_PQ_CONVERT_DECIMAL_INT32 ? 999999999 : 999999999999999999;
-            int64_t v = (int64_t)(random_number(t, kind, (uint64_t)i) % (uint64_t)limit) - (one_in(t, 2) ? limit - 1 : 0);
+            int64_t v =
+                (int64_t)(random_number(t, kind, (uint64_t)i) % (uint64_t)limit) - (one_in(t, 2) ? limit - 1 : 0);
             int64_t high = v < 0 ? -1 : 0;
             memcpy(to, &v, 8);
             memcpy(to + 8, &high, 8);
@@ -192,7 +198,9 @@ static void pick_leaf_type(trip *t, tl_pq_schema_element *e, tl_column *c, tl_pq
     e->utc = one_in(t, 2);
     e->bit_width = 64;
     *convert = types[i].convert;
-    c->kind = e->type == TL_PQ_BOOLEAN ? TL_COLUMN_BOOL : e->type == TL_PQ_BYTE_ARRAY ? TL_COLUMN_BYTES : TL_COLUMN_FIXED;
+    c->kind = e->type == TL_PQ_BOOLEAN      ? TL_COLUMN_BOOL
+              : e->type == TL_PQ_BYTE_ARRAY ? TL_COLUMN_BYTES
+                                            : TL_COLUMN_FIXED;
     c->width = types[i].width;
 }
 
@@ -286,9 +294,12 @@ static void grow_file(trip *t) {
 /* ---- writing ---- */
 
 static tl_pq_encoding random_encoding(trip *t, tl_pq_type type, bool may_be_dictionary) {
-    static const tl_pq_encoding all[] = {TL_PQ_RLE_DICTIONARY,          TL_PQ_PLAIN,
-                                         TL_PQ_RLE,                     TL_PQ_DELTA_BINARY_PACKED,
-                                         TL_PQ_DELTA_LENGTH_BYTE_ARRAY, TL_PQ_DELTA_BYTE_ARRAY,
+    static const tl_pq_encoding all[] = {TL_PQ_RLE_DICTIONARY,
+                                         TL_PQ_PLAIN,
+                                         TL_PQ_RLE,
+                                         TL_PQ_DELTA_BINARY_PACKED,
+                                         TL_PQ_DELTA_LENGTH_BYTE_ARRAY,
+                                         TL_PQ_DELTA_BYTE_ARRAY,
                                          TL_PQ_BYTE_STREAM_SPLIT};
     for (;;) {
         tl_pq_column_options o = {.type = type, .type_length = 1, .encoding = all[below(t, TL_COUNT(all))]};
@@ -331,6 +342,35 @@ static tl_status emit(void *ctx, int32_t leaf, const tl_pq_values *values, tl_er
     return tl_pq_column_writer_add(w->all[w->first + leaf], values, err);
 }
 
+/* A flat column as runs of equal values (equal by bits), at times cut short. */
+static void write_runs(trip *t, tl_pq_column_writer *w, const tl_column *c, int64_t from, int64_t n) {
+    for (int64_t row = from, end; row < from + n; row = end) {
+        tl_bytes bytes = {0};
+        uint8_t flag = 0;
+        const void *value = NULL;
+        if (!tl_column_is_null(c, row) && c->kind == TL_COLUMN_BYTES) {
+            bytes = tl_column_bytes(c, row);
+            value = &bytes;
+        } else if (!tl_column_is_null(c, row) && c->kind == TL_COLUMN_BOOL) {
+            flag = tl_column_bool(c, row);
+            value = &flag;
+        } else if (!tl_column_is_null(c, row)) {
+            value = c->values + row * c->width;
+        }
+        for (end = row + 1; end < from + n && !one_in(t, 50); end++) {
+            if (tl_column_is_null(c, end) != (value == NULL)) {
+                break;
+            }
+            if (value && (c->kind == TL_COLUMN_BYTES  ? !tl_bytes_equal(bytes, tl_column_bytes(c, end))
+                          : c->kind == TL_COLUMN_BOOL ? flag != tl_column_bool(c, end)
+                                                      : memcmp(value, c->values + end * c->width, (size_t)c->width))) {
+                break;
+            }
+        }
+        TL_OKAY(tl_pq_column_writer_add_run(w, value, end - row, &err));
+    }
+}
+
 /* Rows [from, from + n) of a top-level column, in random pieces, directly or through a list of row numbers. */
 static void write_rows(trip *t, writers *w, int32_t top, int64_t from, int64_t n) {
     w->first = t->top_leaves[top];
@@ -341,7 +381,12 @@ static void write_rows(trip *t, writers *w, int32_t top, int64_t from, int64_t n
     for (int64_t done = 0; done < n;) {
         int64_t piece = 1 + (int64_t)below(t, (uint64_t)(one_in(t, 3) ? n : 30));
         piece = piece < n - done ? piece : n - done;
-        bool listed = one_in(t, 2);
+        bool listed = one_in(t, 2), nested = t->tops[top].n_children > 0;
+        if (!nested && t->converts[w->first] == TL_PQ_CONVERT_NONE && one_in(t, 3)) {
+            write_runs(t, w->all[w->first], &t->tops[top], from + done, piece);
+            done += piece;
+            continue;
+        }
         TL_OKAY(tl_pq_shred(&t->tops[top], t->schema, t->n_schema, t->top_elements[top],
                             t->converts + t->top_leaves[top], listed ? rows : NULL, listed ? done : from + done, piece,
                             emit, w, &err));

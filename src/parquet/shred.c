@@ -35,10 +35,16 @@ typedef struct tl_entries {
     uint8_t max_rep; /* repetition level of the innermost list above */
 } tl_entries;
 
-static int64_t row_at(const tl_entries *e, int64_t i) { return e->rows ? e->rows[i] : e->first + i; }
-static uint8_t def_at(const tl_entries *e, int64_t i) { return e->def ? e->def[i] : e->level; }
+static int64_t row_at(const tl_entries *e, int64_t i) {
+    return e->rows ? e->rows[i] : e->first + i;
+}
+static uint8_t def_at(const tl_entries *e, int64_t i) {
+    return e->def ? e->def[i] : e->level;
+}
 
-static tl_status no_memory(const tl_shred *s, int64_t n) { return tl_fail_memory(s->err, (size_t)n * 8); }
+static tl_status no_memory(const tl_shred *s, int64_t n) {
+    return tl_fail_memory(s->err, (size_t)n * 8);
+}
 
 /* Whether any entry of the column is null. */
 static bool has_nulls(const tl_column *c, const tl_entries *e) {
@@ -155,12 +161,12 @@ static bool column_fits_leaf(const tl_column *c, const tl_pq_schema_element *e, 
 }
 
 /* Values without conversion of one width, known to the compiler where it matters. */
-#define GATHER(width)                                                                      \
-    for (int64_t i = 0; i < e->n; i++) {                                                   \
-        int64_t row_ = row_at(e, i);                                                       \
-        if (row_ != ENDED) {                                                               \
-            memcpy(out + n++ * (width), c->values + (size_t)row_ * (width), (width));      \
-        }                                                                                  \
+#define GATHER(width)                                                                                                  \
+    for (int64_t i = 0; i < e->n; i++) {                                                                               \
+        int64_t row_ = row_at(e, i);                                                                                   \
+        if (row_ != ENDED) {                                                                                           \
+            memcpy(out + n++ * (width), c->values + (size_t)row_ * (width), (width));                                  \
+        }                                                                                                              \
     }
 
 static size_t gather_fixed(const tl_column *c, const tl_entries *e, size_t width, uint8_t *out) {
@@ -222,8 +228,7 @@ static tl_status gather(tl_shred *s, const tl_column *c, const tl_pq_schema_elem
     return TL_OK;
 }
 
-static tl_status shred_leaf(tl_shred *s, const tl_pq_schema_element *element, const tl_column *c,
-                            const tl_entries *e) {
+static tl_status shred_leaf(tl_shred *s, const tl_pq_schema_element *element, const tl_column *c, const tl_entries *e) {
     tl_pq_convert convert = s->converts ? s->converts[s->leaf] : TL_PQ_CONVERT_NONE;
     if (!column_fits_leaf(c, element, convert)) {
         return tl_fail(s->err, TL_INTERNAL, "column \"%s\" is not laid out as its Parquet type %d needs", element->name,
@@ -306,8 +311,8 @@ static void expand_lists(const tl_column *c, const tl_entries *e, uint8_t inner_
 }
 
 /* The repeated group of a list (one child: the element) or of a map (key and value are its fields). */
-static tl_status shred_elements(tl_shred *s, const tl_pq_schema_element *outer, const tl_column *c,
-                                const tl_entries *e, int depth) {
+static tl_status shred_elements(tl_shred *s, const tl_pq_schema_element *outer, const tl_column *c, const tl_entries *e,
+                                int depth) {
     const tl_pq_schema_element *repeated = &s->schema[s->element++];
     const tl_column *child = &c->children[0];
     if (outer->logical == TL_PQ_LOGICAL_MAP) {
@@ -323,7 +328,8 @@ static tl_status check_list(const tl_shred *s, const tl_pq_schema_element *group
     bool map = group->logical == TL_PQ_LOGICAL_MAP;
     bool shaped = c->kind == TL_COLUMN_LIST && c->n_children == 1 && group->n_children == 1 &&
                   s->element < s->n_schema && !s->schema[s->element].is_leaf &&
-                  s->schema[s->element].repetition == TL_PQ_REPEATED && s->schema[s->element].n_children == (map ? 2 : 1);
+                  s->schema[s->element].repetition == TL_PQ_REPEATED &&
+                  s->schema[s->element].n_children == (map ? 2 : 1);
     return shaped ? TL_OK
                   : tl_fail(s->err, TL_INTERNAL, "column \"%s\" or its Parquet group is not a three-level list",
                             group->name);

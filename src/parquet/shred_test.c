@@ -13,7 +13,7 @@ typedef struct caught {
     size_t width;
 } caught;
 
-static tl_status catch(void *ctx, int32_t leaf, const tl_pq_values *v, tl_error *err) {
+static tl_status catch (void *ctx, int32_t leaf, const tl_pq_values *v, tl_error *err) {
     (void)err;
     caught *c = ctx;
     assert_int_equal(leaf, c->n_leaves);
@@ -52,10 +52,14 @@ static void a_list_of_optional_numbers(void **state) {
     /* [1, null], null, [], [3] */
     const int32_t numbers[] = {1, 99, 3}, offsets[] = {0, 2, 2, 2, 3};
     const uint8_t list_valid[] = {0xd}, number_valid[] = {0x5};
-    tl_column element = {.kind = TL_COLUMN_FIXED, .width = 4, .length = 3, .validity = number_valid,
-                         .values = (const uint8_t *)numbers};
-    const tl_column list = {.kind = TL_COLUMN_LIST, .length = 4, .validity = list_valid, .offsets32 = offsets,
-                            .n_children = 1, .children = &element};
+    tl_column element = {
+        .kind = TL_COLUMN_FIXED, .width = 4, .length = 3, .validity = number_valid, .values = (const uint8_t *)numbers};
+    const tl_column list = {.kind = TL_COLUMN_LIST,
+                            .length = 4,
+                            .validity = list_valid,
+                            .offsets32 = offsets,
+                            .n_children = 1,
+                            .children = &element};
     caught c = {.width = 4};
     TL_OKAY(tl_pq_shred(&list, list_of_int, 4, 1, NULL, NULL, 0, 4, catch, &c, &err));
     levels_are(c.def[0], c.n_levels[0], "32013");
@@ -87,14 +91,21 @@ static void lists_in_lists_in_structs(void **state) {
                   outer_offsets[] = {0, 4, 4, 4, 4};
     const uint8_t inner_valid[] = {0xb}, outer_valid[] = {0x7}, struct_valid[] = {0xd};
     tl_column number = {.kind = TL_COLUMN_FIXED, .width = 4, .length = 3, .values = (const uint8_t *)numbers};
-    tl_column inner = {.kind = TL_COLUMN_LIST, .length = 4, .validity = inner_valid, .offsets32 = inner_offsets,
-                       .n_children = 1, .children = &number};
-    tl_column fields[] = {
-        {.kind = TL_COLUMN_FIXED, .width = 4, .length = 4, .values = (const uint8_t *)ids},
-        {.kind = TL_COLUMN_LIST, .length = 4, .validity = outer_valid, .offsets32 = outer_offsets, .n_children = 1,
-         .children = &inner}};
-    const tl_column s = {.kind = TL_COLUMN_STRUCT, .length = 4, .validity = struct_valid, .n_children = 2,
-                         .children = fields};
+    tl_column inner = {.kind = TL_COLUMN_LIST,
+                       .length = 4,
+                       .validity = inner_valid,
+                       .offsets32 = inner_offsets,
+                       .n_children = 1,
+                       .children = &number};
+    tl_column fields[] = {{.kind = TL_COLUMN_FIXED, .width = 4, .length = 4, .values = (const uint8_t *)ids},
+                          {.kind = TL_COLUMN_LIST,
+                           .length = 4,
+                           .validity = outer_valid,
+                           .offsets32 = outer_offsets,
+                           .n_children = 1,
+                           .children = &inner}};
+    const tl_column s = {
+        .kind = TL_COLUMN_STRUCT, .length = 4, .validity = struct_valid, .n_children = 2, .children = fields};
     caught c = {.width = 4};
     TL_OKAY(tl_pq_shred(&s, schema, 8, 1, NULL, NULL, 0, 4, catch, &c, &err));
     assert_int_equal(c.n_leaves, 2);
@@ -121,7 +132,8 @@ static void maps_and_their_refusals(void **state) {
         {.kind = TL_COLUMN_FIXED, .width = 4, .length = 3, .values = (const uint8_t *)keys},
         {.kind = TL_COLUMN_FIXED, .width = 4, .length = 3, .validity = value_valid, .values = (const uint8_t *)values}};
     tl_column entry = {.kind = TL_COLUMN_STRUCT, .length = 3, .n_children = 2, .children = fields};
-    const tl_column map = {.kind = TL_COLUMN_LIST, .length = 3, .offsets32 = offsets, .n_children = 1, .children = &entry};
+    const tl_column map = {
+        .kind = TL_COLUMN_LIST, .length = 3, .offsets32 = offsets, .n_children = 1, .children = &entry};
     caught c = {.width = 4};
     TL_OKAY(tl_pq_shred(&map, map_schema, 5, 1, NULL, NULL, 0, 3, catch, &c, &err));
     levels_are(c.def[0], c.n_levels[0], "2212");
@@ -144,8 +156,8 @@ static void flat_columns_are_not_copied(void **state) {
         {.name = "x", .is_leaf = true, .type = TL_PQ_INT32, .repetition = TL_PQ_OPTIONAL}};
     const int32_t numbers[] = {1, 2, 3, 4};
     const uint8_t valid[] = {0x7};
-    const tl_column column = {.kind = TL_COLUMN_FIXED, .width = 4, .length = 4, .validity = valid,
-                              .values = (const uint8_t *)numbers};
+    const tl_column column = {
+        .kind = TL_COLUMN_FIXED, .width = 4, .length = 4, .validity = valid, .values = (const uint8_t *)numbers};
     caught c = {.width = 4};
     (void)tl_mem_fail_at(1); /* nothing may be allocated: rows 1 and 2 are there as they lie */
     tl_status status = tl_pq_shred(&column, schema, 2, 1, NULL, NULL, 1, 2, catch, &c, NULL);
@@ -166,8 +178,8 @@ static void nulls_in_required_columns_are_refused(void **state) {
         {.name = "x", .is_leaf = true, .type = TL_PQ_INT32, .repetition = TL_PQ_REQUIRED}};
     const int32_t numbers[] = {1, 2};
     const uint8_t valid[] = {0x1};
-    const tl_column column = {.kind = TL_COLUMN_FIXED, .width = 4, .length = 2, .validity = valid,
-                              .values = (const uint8_t *)numbers};
+    const tl_column column = {
+        .kind = TL_COLUMN_FIXED, .width = 4, .length = 2, .validity = valid, .values = (const uint8_t *)numbers};
     tl_error why;
     caught c = {.width = 4};
     assert_int_equal(tl_pq_shred(&column, schema, 2, 1, NULL, NULL, 0, 2, catch, &c, &why), TL_INVALID);
@@ -178,8 +190,12 @@ static void nulls_in_required_columns_are_refused(void **state) {
 static void decimals_become_their_narrowest_form(void **state) {
     (void)state;
     const tl_pq_schema_element schema[] = {{.name = "root", .n_children = 1},
-                                           {.name = "d", .is_leaf = true, .type = TL_PQ_FIXED, .type_length = 3,
-                                            .logical = TL_PQ_LOGICAL_DECIMAL, .precision = 6}};
+                                           {.name = "d",
+                                            .is_leaf = true,
+                                            .type = TL_PQ_FIXED,
+                                            .type_length = 3,
+                                            .logical = TL_PQ_LOGICAL_DECIMAL,
+                                            .precision = 6}};
     uint8_t values[3][16] = {{0x05}, {0xfe, 0xff, 0xff}, {0xff, 0xff, 0x7f}}; /* 5, -2, the greatest of 3 bytes */
     memset(values[1] + 3, 0xff, 13);
     tl_column column = {.kind = TL_COLUMN_FIXED, .width = 16, .length = 3, .values = values[0]};

@@ -173,8 +173,7 @@ tl_status tl_pq_stage_encode(tl_pq_stage *s, uint32_t dictionary_size, tl_buf *o
     case TL_PQ_RLE_DICTIONARY: return encode_indices(s, dictionary_size, out);
     case TL_PQ_RLE: return encode_boolean_runs(values, n, out);
     case TL_PQ_DELTA_BINARY_PACKED:
-        return s->type == TL_PQ_INT32 ? tl_pq_encode_delta_i32(values, n, out)
-                                      : tl_pq_encode_delta_i64(values, n, out);
+        return s->type == TL_PQ_INT32 ? tl_pq_encode_delta_i32(values, n, out) : tl_pq_encode_delta_i64(values, n, out);
     case TL_PQ_BYTE_STREAM_SPLIT: return tl_pq_encode_split(values, n, (size_t)s->width, out);
     case TL_PQ_DELTA_LENGTH_BYTE_ARRAY:
         TL_TRY(tl_pq_encode_delta_i32(s->lengths.data, n, out));

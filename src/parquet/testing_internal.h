@@ -34,17 +34,21 @@ static inline uint64_t tl_dice_u64(tl_dice *d) {
     return z ^ (z >> 31);
 }
 
-static inline uint64_t tl_dice_below(tl_dice *d, uint64_t n) { return tl_dice_u64(d) % n; }
-static inline bool tl_dice_one_in(tl_dice *d, uint64_t n) { return tl_dice_below(d, n) == 0; }
+static inline uint64_t tl_dice_below(tl_dice *d, uint64_t n) {
+    return tl_dice_u64(d) % n;
+}
+static inline bool tl_dice_one_in(tl_dice *d, uint64_t n) {
+    return tl_dice_below(d, n) == 0;
+}
 
 /* The status must be TL_OK; the message says why it is not. */
-#define TL_OKAY(call)                                                          \
-    do {                                                                       \
-        tl_error err = {{0}};                                                  \
-        tl_status status_ = (call);                                            \
-        if (status_ != TL_OK) {                                                \
-            fail_msg("%s: %s %s", #call, tl_status_name(status_), err.message); \
-        }                                                                      \
+#define TL_OKAY(call)                                                                                                  \
+    do {                                                                                                               \
+        tl_error err = {{0}};                                                                                          \
+        tl_status status_ = (call);                                                                                    \
+        if (status_ != TL_OK) {                                                                                        \
+            fail_msg("%s: %s %s", #call, tl_status_name(status_), err.message);                                        \
+        }                                                                                                              \
     } while (0)
 
 #endif

@@ -37,7 +37,9 @@ static void put_varint(tl_thrift_out *t, uint64_t v) {
     }
 }
 
-static void put_int(tl_thrift_out *t, int64_t v) { put_varint(t, tl_pq_zigzag(v)); }
+static void put_int(tl_thrift_out *t, int64_t v) {
+    put_varint(t, tl_pq_zigzag(v));
+}
 
 static void put_binary(tl_thrift_out *t, const void *data, size_t len) {
     put_varint(t, len);
@@ -46,7 +48,9 @@ static void put_binary(tl_thrift_out *t, const void *data, size_t len) {
     }
 }
 
-static void put_text(tl_thrift_out *t, const char *text) { put_binary(t, text, strlen(text)); }
+static void put_text(tl_thrift_out *t, const char *text) {
+    put_binary(t, text, strlen(text));
+}
 
 /* Fields come in ascending order and at most 15 apart in every structure here, so the short header always fits. */
 static void field(tl_thrift_out *t, int16_t id, tl_thrift_type type) {
@@ -54,7 +58,9 @@ static void field(tl_thrift_out *t, int16_t id, tl_thrift_type type) {
     t->last_field = id;
 }
 
-static void field_bool(tl_thrift_out *t, int16_t id, bool v) { field(t, id, v ? THRIFT_TRUE : THRIFT_FALSE); }
+static void field_bool(tl_thrift_out *t, int16_t id, bool v) {
+    field(t, id, v ? THRIFT_TRUE : THRIFT_FALSE);
+}
 
 static void field_i32(tl_thrift_out *t, int16_t id, int32_t v) {
     field(t, id, THRIFT_I32);
@@ -71,7 +77,9 @@ static void field_binary(tl_thrift_out *t, int16_t id, tl_bytes v) {
     put_binary(t, v.data, v.len);
 }
 
-static void field_text(tl_thrift_out *t, int16_t id, const char *v) { field_binary(t, id, tl_bytes_of(v)); }
+static void field_text(tl_thrift_out *t, int16_t id, const char *v) {
+    field_binary(t, id, tl_bytes_of(v));
+}
 
 static void field_list(tl_thrift_out *t, int16_t id, tl_thrift_type element, int64_t n) {
     field(t, id, THRIFT_LIST);
@@ -100,7 +108,9 @@ static int16_t field_struct(tl_thrift_out *t, int16_t id) {
     return struct_begin(t);
 }
 
-static void field_empty_struct(tl_thrift_out *t, int16_t id) { struct_end(t, field_struct(t, id)); }
+static void field_empty_struct(tl_thrift_out *t, int16_t id) {
+    struct_end(t, field_struct(t, id));
+}
 
 /* ---- schema ---- */
 

@@ -91,8 +91,7 @@ static int read_batches(bench *b, const char *path) {
 
 static int set_column(bench *b, int i) {
     const struct ArrowSchema *field = b->schema.children[i];
-    tl_pq_schema_element e = {
-        .name = field->name, .is_leaf = true, .repetition = TL_PQ_OPTIONAL, .field_id = i + 1};
+    tl_pq_schema_element e = {.name = field->name, .is_leaf = true, .repetition = TL_PQ_OPTIONAL, .field_id = i + 1};
     tl_pq_encoding encoding = TL_PQ_RLE_DICTIONARY;
     if (strcmp(field->format, "u") == 0) {
         e.type = TL_PQ_BYTE_ARRAY;

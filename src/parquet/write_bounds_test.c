@@ -144,7 +144,10 @@ static void decimals_are_ordered_as_numbers(void **state) {
     assert_memory_equal(c.stored.min.data, "\x00\x00", 2);
     assert_memory_equal(c.stored.max.data, "\xff\xfe", 2);
     /* lengths differ: -1 in one byte, -256 in two, 5 in three */
-    const tl_bytes several[] = {{(const uint8_t *)"\xff", 1}, {(const uint8_t *)"\xff\x00", 2}, {(const uint8_t *)"\x00\x00\x05", 3}, {(const uint8_t *)"\x04", 1}};
+    const tl_bytes several[] = {{(const uint8_t *)"\xff", 1},
+                                {(const uint8_t *)"\xff\x00", 2},
+                                {(const uint8_t *)"\x00\x00\x05", 3},
+                                {(const uint8_t *)"\x04", 1}};
     o = (tl_pq_column_options){.type = TL_PQ_BYTE_ARRAY, .signed_bytes = true, .bounds_bytes = 64};
     bound(&c, &o, several, 4);
     assert_memory_equal(c.stored.min.data, "\xff\x00", 2);
@@ -232,7 +235,9 @@ static void the_successor_of_a_character_is_a_character(void **state) {
     /* U+7F, U+7FF, U+FFFF grow by a byte: allowed where it fits the limit, else the one before is taken */
     bound_texts(&c, true, 3, tl_bytes_of("ab\x7f\x7f"));
     is_bytes(c.stored.max, "ac");
-    bound_texts(&c, true, 3, tl_bytes_of("\x7f\xdf\xbf" "z"));
+    bound_texts(&c, true, 3,
+                tl_bytes_of("\x7f\xdf\xbf"
+                            "z"));
     is_bytes(c.stored.max, "\xc2\x80");
     bound_texts(&c, true, 5, tl_bytes_of("a\xef\xbf\xbf\xef\xbf\xbf"));
     is_bytes(c.stored.max, "a\xf0\x90\x80\x80");
@@ -269,8 +274,15 @@ static void binary_is_cut_and_incremented_by_bytes(void **state) {
 }
 
 static size_t random_char(tl_dice *dice, uint8_t *out) {
-    static const char *const edges[] = {"a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
-                                        "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
+    static const char *const edges[] = {"a",
+                                        "\x7f",
+                                        "\xc2\x80",
+                                        "\xdf\xbf",
+                                        "\xed\x9f\xbf",
+                                        "\xee\x80\x80",
+                                        "\xef\xbf\xbf",
+                                        "\xf0\x90\x80\x80",
+                                        "\xf4\x8f\xbf\xbf"};
     const char *c = edges[tl_dice_below(dice, TL_COUNT(edges))];
     memcpy(out, c, strlen(c));
     return strlen(c);

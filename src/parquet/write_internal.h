@@ -13,7 +13,9 @@
 #include "base/buf.h"
 #include "parquet/writer.h"
 
-static inline uint64_t tl_pq_zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
+static inline uint64_t tl_pq_zigzag(int64_t v) {
+    return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
 
 static inline TL_CHECKED tl_status tl_pq_put_varint(tl_buf *out, uint64_t v) {
     uint8_t bytes[10];
@@ -26,7 +28,9 @@ static inline TL_CHECKED tl_status tl_pq_put_varint(tl_buf *out, uint64_t v) {
 }
 
 /* Bits needed for `v`; 0 for 0. */
-static inline unsigned tl_pq_bits(uint64_t v) { return v ? 64u - (unsigned)__builtin_clzll(v) : 0u; }
+static inline unsigned tl_pq_bits(uint64_t v) {
+    return v ? 64u - (unsigned)__builtin_clzll(v) : 0u;
+}
 
 /* ---- bit packing (pack.c) ---- */
 
@@ -61,7 +65,8 @@ tl_status tl_pq_rle_end(tl_pq_rle_out *e) TL_CHECKED;
 /* Numbers may stand at any address: Arrow buffers need not be aligned. */
 tl_status tl_pq_encode_delta_i32(const void *values, size_t n, tl_buf *out) TL_CHECKED; /* encode_delta.c */
 tl_status tl_pq_encode_delta_i64(const void *values, size_t n, tl_buf *out) TL_CHECKED;
-tl_status tl_pq_encode_split(const uint8_t *values, size_t n, size_t width, tl_buf *out) TL_CHECKED; /* encode_split.c */
+tl_status tl_pq_encode_split(const uint8_t *values, size_t n, size_t width,
+                             tl_buf *out) TL_CHECKED;                                 /* encode_split.c */
 tl_status tl_pq_encode_bits(const uint8_t *values, size_t n, tl_buf *out) TL_CHECKED; /* encode_plain.c: booleans */
 tl_status tl_pq_encode_byte_arrays(const tl_bytes *values, size_t n, tl_buf *out) TL_CHECKED; /* each with its length */
 
@@ -92,11 +97,11 @@ tl_bytes tl_pq_dictionary_value(const tl_pq_dictionary *d, uint32_t index);
 /* ---- bounds (bounds.c) ---- */
 
 typedef enum tl_pq_order {
-    TL_PQ_ORDER_NONE,   /* no bounds are kept */
-    TL_PQ_ORDER_I64,    /* BOOLEAN, INT32, INT64 */
-    TL_PQ_ORDER_U64,    /* unsigned INT32, INT64 */
-    TL_PQ_ORDER_FLOAT,  /* FLOAT, DOUBLE */
-    TL_PQ_ORDER_BYTES,  /* unsigned, bytewise */
+    TL_PQ_ORDER_NONE,        /* no bounds are kept */
+    TL_PQ_ORDER_I64,         /* BOOLEAN, INT32, INT64 */
+    TL_PQ_ORDER_U64,         /* unsigned INT32, INT64 */
+    TL_PQ_ORDER_FLOAT,       /* FLOAT, DOUBLE */
+    TL_PQ_ORDER_BYTES,       /* unsigned, bytewise */
     TL_PQ_ORDER_SIGNED_BYTES /* big-endian two's complement of any length */
 } tl_pq_order;
 
@@ -150,9 +155,9 @@ typedef struct tl_pq_stage {
     int32_t width;           /* bytes of a native value; 0 = byte arrays */
     tl_pq_encoding encoding; /* of this page */
     int64_t n_values;
-    size_t bytes;            /* of the values in PLAIN form: what page_bytes limits */
-    const void *direct;      /* a whole page of the caller's values, not copied; NULL = they are in the buffers */
-    tl_buf raw;              /* native values; for byte arrays PLAIN form or, for the delta encodings, bare bytes */
+    size_t bytes;             /* of the values in PLAIN form: what page_bytes limits */
+    const void *direct;       /* a whole page of the caller's values, not copied; NULL = they are in the buffers */
+    tl_buf raw;               /* native values; for byte arrays PLAIN form or, for the delta encodings, bare bytes */
     tl_buf lengths, prefixes; /* int32_t each */
     tl_buf previous;          /* DELTA_BYTE_ARRAY: the value before */
     tl_buf indices;           /* uint32_t each */
@@ -193,11 +198,11 @@ typedef struct tl_pq_page_record {
 typedef struct tl_pq_chunk_build {
     const tl_pq_column_options *o;
     tl_pq_codec_state codec;
-    tl_buf pages;          /* headers and compressed bodies */
-    tl_buf records;        /* tl_pq_page_record each */
-    tl_buf plain, packed;  /* scratch: a page before and after compression */
-    tl_pq_bounds bounds;   /* of the chunk */
-    tl_arena arena;        /* page bounds; goes into the tl_pq_chunk */
+    tl_buf pages;         /* headers and compressed bodies */
+    tl_buf records;       /* tl_pq_page_record each */
+    tl_buf plain, packed; /* scratch: a page before and after compression */
+    tl_pq_bounds bounds;  /* of the chunk */
+    tl_arena arena;       /* page bounds; goes into the tl_pq_chunk */
     int64_t n_levels, n_rows, n_nulls;
     int64_t uncompressed_size; /* headers included */
     int32_t pages_by_encoding[TL_PQ_BYTE_STREAM_SPLIT + 1];

@@ -17,28 +17,30 @@
 
 typedef struct tl_pq_column_options {
     tl_pq_type type;
-    int32_t type_length;    /* bytes of TL_PQ_FIXED */
+    int32_t type_length; /* bytes of TL_PQ_FIXED */
     int16_t max_def, max_rep;
-    bool utf8;              /* bounds are cut at code points */
-    bool is_signed;         /* order of INT32/INT64 bounds; false for unsigned logical types */
-    bool signed_bytes;      /* FIXED/BYTE_ARRAY decimals: big-endian two's complement order for bounds */
-    bool no_bounds;         /* types without an order (INT96, interval, nested leaves where unwanted) */
+    bool utf8;               /* bounds are cut at code points */
+    bool is_signed;          /* order of INT32/INT64 bounds; false for unsigned logical types */
+    bool signed_bytes;       /* FIXED/BYTE_ARRAY decimals: big-endian two's complement order for bounds */
+    bool no_bounds;          /* types without an order (INT96, interval, nested leaves where unwanted) */
     tl_pq_encoding encoding; /* PLAIN, RLE_DICTIONARY (falls back to `fallback` when the dictionary grows too large),
-                                DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, RLE (booleans) */
+                                DELTA_BINARY_PACKED, BYTE_STREAM_SPLIT, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, RLE
+                                (booleans) */
     tl_pq_encoding fallback; /* after a dictionary overflow; default PLAIN */
     int32_t dictionary_max_values; /* 0 = 131072 */
     int32_t dictionary_max_bytes;  /* 0 = 1 MiB */
     tl_pq_codec codec;
-    int32_t level;          /* INT32_MIN = default */
-    int32_t page_rows;      /* a page is closed at a row boundary once it has as many rows; 0 = 20000 */
-    int32_t page_bytes;     /* ... or as many bytes of values; 0 = 1 MiB */
-    int32_t bounds_bytes;   /* bounds longer than that are cut (exactness flags say so); 0 = 64 */
-    bool page_v2;           /* data page v2; default v1 */
+    int32_t level;        /* INT32_MIN = default */
+    int32_t page_rows;    /* a page is closed at a row boundary once it has as many rows; 0 = 20000 */
+    int32_t page_bytes;   /* ... or as many bytes of values; 0 = 1 MiB */
+    int32_t bounds_bytes; /* bounds longer than that are cut (exactness flags say so); 0 = 64 */
+    bool page_v2;         /* data page v2; default v1 */
     bool page_crc;
 } tl_pq_column_options;
 
-/* The options that follow from the schema (type, levels, orders; no bounds where the order is not known: INT96, interval,
- * float16, INT32/64 with foreign annotations); encoding PLAIN, codec zstd at its default level, the rest 0. */
+/* The options that follow from the schema (type, levels, orders; no bounds where the order is not known: INT96,
+ * interval, float16, INT32/64 with foreign annotations); encoding PLAIN, codec zstd at its default level, the rest 0.
+ */
 tl_pq_column_options tl_pq_column_options_of(const tl_pq_schema_element *element, const tl_pq_leaf *leaf);
 
 /* A piece of a column: n_levels entries, of which n_values are present (def == max_def). With max_def 0, or `def`
@@ -54,8 +56,8 @@ typedef struct tl_pq_values {
 
 typedef struct tl_pq_column_writer tl_pq_column_writer;
 
-/* Creates (or re-uses: `reset` keeps buffers, hash tables and codec contexts for the next chunk, which may be of another
- * column and type, so that one writer a thread is enough). */
+/* Creates (or re-uses: `reset` keeps buffers, hash tables and codec contexts for the next chunk, which may be of
+ * another column and type, so that one writer a thread is enough). */
 tl_status tl_pq_column_writer_create(const tl_pq_column_options *options, tl_pq_column_writer **out,
                                      tl_error *err) TL_CHECKED;
 tl_status tl_pq_column_writer_reset(tl_pq_column_writer *w, const tl_pq_column_options *options,
@@ -78,14 +80,14 @@ size_t tl_pq_column_writer_bytes(const tl_pq_column_writer *w);
 
 /* A finished chunk: bytes to place in the file, and its metadata with offsets relative to the chunk's first byte. */
 typedef struct tl_pq_chunk {
-    tl_buf bytes;                /* [dictionary page] data pages */
-    tl_pq_column_chunk meta;     /* offsets relative; path empty */
+    tl_buf bytes;            /* [dictionary page] data pages */
+    tl_pq_column_chunk meta; /* offsets relative; path empty */
     tl_pq_column_index column_index;
     tl_pq_offset_index offset_index; /* offsets relative */
-    bool has_column_index;       /* false when a page's bounds could not be given */
+    bool has_column_index;           /* false when a page's bounds could not be given */
     int64_t n_rows;
-    int64_t nan_count;           /* FLOAT, DOUBLE: values that are NaN; else 0 */
-    tl_arena arena;              /* owns what meta and the indexes point to */
+    int64_t nan_count; /* FLOAT, DOUBLE: values that are NaN; else 0 */
+    tl_arena arena;    /* owns what meta and the indexes point to */
 } tl_pq_chunk;
 
 /* Ends the column chunk; the writer then needs a reset before more values. Caller frees the chunk. */
