@@ -46,9 +46,16 @@ typedef struct tl_encoder {
     uint32_t page_rows;            /* rows gathered at a time: a page, within reason */
 } tl_encoder;
 
+/* A page of a nested leaf that is put together from several sources. */
+typedef struct tl_leaf_page {
+    tl_buf def, rep, values;
+    int64_t n_values;
+} tl_leaf_page;
+
 /* Buffers and writers of one worker. Zeroed = fresh. */
 typedef struct tl_encode_scratch {
     tl_pq_column_writer **writers;
+    tl_leaf_page *pages; /* one per writer */
     int32_t n_writers;
     tl_buf values, def, picks;
 } tl_encode_scratch;

@@ -220,5 +220,5 @@ void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type 
         }
         done += s.n;
     }
-    *out = (tl_pq_values){n, n_values, levels ? def : NULL, NULL, values};
+    *out = (tl_pq_values){n, n_values, n_values < n ? def : NULL, NULL, values};
 }
