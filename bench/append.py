@@ -1,0 +1,114 @@
+"""Appending against Timelake 0.7.0, one run, interleaved: the machine readings of ../shared/bench/iiot.py.
+
+    make bench-append
+
+One append of all rows (input in memory for both), portable and compact, in arrival order, shuffled and sorted; then the
+hourly files one by one: durable for us, without any sync for the peer.
+"""
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+from common import BUILD, PEER, ROOT, RUNS, WORK, figure, program, save
+
+IIOT = ROOT / ".deps" / "iiot"
+LAKE = WORK / "lake"
+PEER_CODE = """
+import glob, json, os, resource, shutil, sys, time
+import pyarrow as pa, pyarrow.parquet as pq, timelake
+mode, lake, files = sys.argv[1], sys.argv[2], sorted(glob.glob(sys.argv[3] + "/batch-*.parquet"))
+batches = [pq.read_table(f) for f in files]
+big = pa.concat_tables(batches).combine_chunks()
+shutil.rmtree(lake, ignore_errors=True)
+os.makedirs(lake)
+t = timelake.Lake(lake).create_table("readings", big.schema, time_column="time", series_key=["machine"], chunk="day", dedup=True)
+before, begin = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+if mode == "one":
+    bytes_ = t.append(big, maintain=False)["bytes"]
+else:
+    bytes_ = sum(t.append(b, batch_id=f, maintain=False)["bytes"] for f, b in zip(files, batches))
+wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"wall": wall, "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+                  "rows": big.num_rows, "bytes": bytes_, "rss": after.ru_maxrss / 1024}))
+"""
+
+
+def peer(mode):
+    out = subprocess.run([PEER, "-c", PEER_CODE, mode, LAKE / "peer", IIOT], check=True, capture_output=True, text=True)
+    return json.loads(out.stdout)
+
+
+def ours(order, *options):
+    """One append by append_bench: CPU and wall seconds of align + append, without the input's reading."""
+    shutil.rmtree(LAKE / "ours", ignore_errors=True)
+    (LAKE / "ours").mkdir(parents=True)
+    files = [WORK / f"{order}.arrow"] if order != "arrival" else sorted(IIOT.glob("batch-*.parquet"))
+    _, _, rss, out = program([BUILD / "append_bench", "--time", "time", "--series", "machine", *options,
+                              LAKE / "ours", *files])
+    m = re.search(r"cpu ([0-9.]+) wall ([0-9.]+) .*\| (\d+) rows ([0-9.]+) MB (\d+) files, \+(\d+) MB", out)
+    return {"cpu": float(m[1]), "wall": float(m[2]), "bytes": float(m[4]) * 1e6, "extra": float(m[6]), "rss": rss}
+
+
+def hourly():
+    shutil.rmtree(LAKE / "cli", ignore_errors=True)
+    files = sorted(IIOT.glob("batch-*.parquet"))
+    timelake = [BUILD / "timelake", "-w", LAKE / "cli"]
+    program([*timelake, "create", "readings", "--from", files[0], "--time-column", "time", "--series-key", "machine"])
+    cpu, wall, rss, _ = program([*timelake, "append", "readings", *files, "--rows-per-commit", "0", "--no-maintain"],
+                                stderr=subprocess.DEVNULL)
+    return {"cpu": cpu, "wall": wall, "rss": rss}
+
+
+def make_orders():
+    if (WORK / "sorted.arrow").exists():
+        return
+    WORK.mkdir(parents=True, exist_ok=True)
+    code = """
+import glob, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+t = pa.concat_tables([pq.read_table(f) for f in sorted(glob.glob(sys.argv[1] + "/batch-*.parquet"))]).combine_chunks()
+for name, x in (("shuffled", t.take(pa.array(np.random.default_rng(3).permutation(len(t))))),
+                ("sorted", t.sort_by([("machine", "ascending"), ("time", "ascending")]))):
+    with pa.ipc.new_stream(f"{sys.argv[2]}/{name}.arrow", t.schema) as w:
+        w.write_table(x.combine_chunks(), max_chunksize=1 << 20)
+"""
+    subprocess.run([ROOT / ".deps/venv/bin/python", "-c", code, IIOT, WORK], check=True)
+
+
+def main():
+    make_orders()
+    contenders = {
+        "peer": lambda: peer("one"),
+        "portable": lambda: ours("arrival"),
+        "portable, one thread": lambda: ours("arrival", "--threads", "1"),
+        "compact": lambda: ours("arrival", "--compact"),
+        "shuffled": lambda: ours("shuffled"),
+        "sorted": lambda: ours("sorted"),
+        "hourly peer": lambda: peer("many"),
+        "hourly": hourly,
+    }
+    took = {name: [] for name in contenders}
+    for _ in range(RUNS):
+        for name, call in contenders.items():
+            took[name].append(call())
+    m = {name: {k: statistics.median(r[k] for r in runs) for k in runs[0]} for name, runs in took.items()}
+    for name, values in m.items():
+        for k, v in values.items():
+            if k in ("cpu", "wall"):
+                figure(f"append {name}: {k}", v, "s")
+    rows = m["peer"]["rows"]
+    figure("append: rows/s, ours / peer (two free cores)", m["peer"]["wall"] / m["portable"]["wall"], "x", 5, at_most=False)
+    figure("append: CPU, ours / peer", m["portable"]["cpu"] / m["peer"]["cpu"], "x", 0.25)
+    figure("append: bytes, portable / peer", m["portable"]["bytes"] / m["peer"]["bytes"], "x", 0.58)
+    figure("append: bytes, compact / peer", m["compact"]["bytes"] / m["peer"]["bytes"], "x", 0.52)
+    figure("append: memory beyond the input", m["portable"]["extra"], "MB", rows * 24 / 1e6 + 128)
+    figure("append: shuffled / arrival order (CPU)", m["shuffled"]["cpu"] / m["portable"]["cpu"], "x", 1.6)
+    figure("append: sorted / arrival order (CPU)", m["sorted"]["cpu"] / m["portable"]["cpu"], "x", 0.7)
+    figure("hourly: rows/s, ours (durable) / peer", m["hourly peer"]["wall"] / m["hourly"]["wall"], "x", 3, at_most=False)
+    figure("hourly: peak RSS", m["hourly"]["rss"], "MB")
+    save("append")
+
+
+main()
