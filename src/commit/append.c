@@ -192,6 +192,23 @@ static tl_status extend_layers(append *a, const tl_index_layers *layers, tl_prop
     return TL_OK;
 }
 
+/* Timelake 0.7.0 does not tell the rows of its index; -1 stays where it cannot be read. On failure frees `all`. */
+static tl_status count_rows(append *a, tl_index_layer *layer, tl_index_layers *all, tl_error *err) {
+    tl_rows rows;
+    if (layer->rows >= 0) {
+        return TL_OK;
+    }
+    tl_status status = tl_index_layer_read(a->t, layer, &rows, err);
+    if (status == TL_OK) {
+        layer->rows = rows.n_rows;
+        tl_rows_free(&rows);
+    } else if (status == TL_NO_MEMORY) {
+        tl_index_layers_free(all);
+        return status;
+    }
+    return TL_OK;
+}
+
 /* The summary keys of the index; values NULL = no index: the base has rows and none that can be trusted, or it cannot be
  * read. Only the end of memory, or a store that cannot write, fails the commit. */
 static tl_status extend_index(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_property out[2], tl_error *err) {
@@ -208,11 +225,8 @@ static tl_status extend_index(append *a, const tl_manifest_file *carried, int64_
         if (found != TL_OK) {
             return found == TL_NO_MEMORY ? found : TL_OK;
         }
-        for (int32_t i = 0; i < layers.n; i++) { /* Timelake 0.7.0 does not tell the rows: a bound from the size */
-            uint64_t size = 0;
-            if (layers.items[i].rows < 0 && tl_store_size(a->t->store, layers.items[i].key, &size, NULL) == TL_OK) {
-                layers.items[i].rows = size / 16 < INT64_MAX ? (int64_t)(size / 16) : INT64_MAX;
-            }
+        for (int32_t i = 0; i < layers.n; i++) {
+            TL_TRY(count_rows(a, &layers.items[i], &layers, err));
         }
     }
     tl_error why = {{0}};
