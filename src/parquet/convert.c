@@ -131,21 +131,18 @@ static tl_status decimals(const tl_pq_node *node, tl_pq_vector *v, uint8_t **out
         return tl_fail_memory(err, bytes);
     }
     for (int64_t i = 0; i < v->n; i++) {
-        const uint8_t *from = v->values + (size_t)i * from_width;
         uint8_t *at = to + (size_t)i * width;
         if (v->type == TL_PQ_INT32) {
-            decimal_from_int(tl_load_i32(from), width, at);
+            decimal_from_int(tl_load_i32(v->values + i * 4), width, at);
             continue;
         }
         if (v->type == TL_PQ_INT64) {
-            decimal_from_int(tl_load_i64(from), width, at);
+            decimal_from_int(tl_load_i64(v->values + i * 8), width, at);
             continue;
         }
-        size_t len = from_width;
-        if (v->type == TL_PQ_BYTE_ARRAY) {
-            from = v->data + v->offsets[i];
-            len = (size_t)(v->offsets[i + 1] - v->offsets[i]);
-        }
+        bool text = v->type == TL_PQ_BYTE_ARRAY;
+        size_t len = text ? (size_t)(v->offsets[i + 1] - v->offsets[i]) : from_width;
+        const uint8_t *from = !text ? v->values + (size_t)i * len : len ? v->data + v->offsets[i] : NULL;
         if (!decimal_from_bytes(from, len, width, at)) {
             tl_free(to);
             return tl_fail(err, TL_CORRUPT, "a decimal of %zu bytes does not fit %s", len, node->format);

@@ -98,7 +98,7 @@ static tl_status body_v1(tl_pq_cursor *c, const tl_pq_page_header *h, const uint
 
 static tl_status cut_levels(tl_bytes *rest, tl_pq_encoding encoding, int16_t max, int64_t n, tl_bytes *out,
                             tl_error *err) {
-    *out = (tl_bytes){0};
+    *out = (tl_bytes){rest->data, 0};
     if (max == 0) {
         return TL_OK;
     }
