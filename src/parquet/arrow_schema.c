@@ -80,8 +80,8 @@ static tl_status leaf_type(builder *b, const tl_pq_schema_element *e, tl_pq_node
         set_format(n, "n");
         return TL_OK;
     }
-    bool can_be_decimal = e->type == TL_PQ_INT32 || e->type == TL_PQ_INT64 || e->type == TL_PQ_BYTE_ARRAY ||
-                          e->type == TL_PQ_FIXED;
+    bool can_be_decimal =
+        e->type == TL_PQ_INT32 || e->type == TL_PQ_INT64 || e->type == TL_PQ_BYTE_ARRAY || e->type == TL_PQ_FIXED;
     if (e->logical == TL_PQ_LOGICAL_DECIMAL && can_be_decimal) {
         return decimal_type(e, n, b->err);
     }
@@ -200,8 +200,7 @@ static tl_status build_map(builder *b, levels l, tl_pq_node *n) {
     TL_TRY(make_children(b, n, 1));
     tl_pq_node *pair = &n->children[0];
     levels in = inside(l);
-    *pair = (tl_pq_node){
-        .name = entries->name, .element = b->pos, .def = in.def, .rep = in.rep, .anc_def = in.anc};
+    *pair = (tl_pq_node){.name = entries->name, .element = b->pos, .def = in.def, .rep = in.rep, .anc_def = in.anc};
     TL_TRY(build_struct(b, in, pair));
     pair->children[0].nullable = false; /* Arrow's rule; old files say "optional" and mean it as little */
     n->n_leaves = b->leaf - n->first_leaf;
@@ -300,8 +299,8 @@ static tl_status schema_make(const char *name, const char *format, int32_t field
     uint8_t meta[64];
     size_t meta_len = field_id >= 0 ? put_field_id(field_id, meta) : 0;
     size_t n = (size_t)n_children, name_len = strlen(name) + 1, format_len = strlen(format) + 1;
-    size_t size = sizeof(schema_block) + n * (sizeof(struct ArrowSchema) + sizeof(void *)) + name_len + format_len +
-                  meta_len;
+    size_t size =
+        sizeof(schema_block) + n * (sizeof(struct ArrowSchema) + sizeof(void *)) + name_len + format_len + meta_len;
     schema_block *block = tl_calloc(1, size);
     if (!block) {
         return tl_fail_memory(err, size);

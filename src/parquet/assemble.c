@@ -118,7 +118,8 @@ static tl_status count_lists(const assembly *a, const tl_pq_node *node, const tl
     }
     if (p->elements > INT32_MAX) {
         v->budget->too_long = true;
-        return tl_fail(a->err, TL_UNSUPPORTED, "more than 2147483647 list elements in one batch; read fewer rows at once");
+        return tl_fail(a->err, TL_UNSUPPORTED,
+                       "more than 2147483647 list elements in one batch; read fewer rows at once");
     }
     return TL_OK;
 }

@@ -42,8 +42,8 @@ tl_status tl_pq_batcher_open(tl_pq_reader *r, int32_t row_group, const int32_t *
     for (int32_t i = 0; i < n_tops; i++) {
         const tl_pq_node *top = &r->tops[tops[i]];
         for (int32_t k = 0; k < top->n_leaves; k++) {
-            tl_status status = tl_pq_cursor_open(r, row_group, top->first_leaf + k, use_index,
-                                                 &out->cursors[out->n_cursors], err);
+            tl_status status =
+                tl_pq_cursor_open(r, row_group, top->first_leaf + k, use_index, &out->cursors[out->n_cursors], err);
             if (status != TL_OK) {
                 tl_pq_batcher_close(out);
                 return status;
@@ -75,9 +75,8 @@ static tl_status read_leaf(tl_pq_cursor *c, const tl_pq_row_range *ranges, int32
 }
 
 /* One top-level column; its cursors begin at `cursors`. */
-static tl_status read_top(tl_pq_batcher *b, const tl_pq_node *top, tl_pq_cursor *cursors,
-                          const tl_pq_row_range *ranges, int32_t n_ranges, int64_t rows, struct ArrowArray *out,
-                          tl_error *err) {
+static tl_status read_top(tl_pq_batcher *b, const tl_pq_node *top, tl_pq_cursor *cursors, const tl_pq_row_range *ranges,
+                          int32_t n_ranges, int64_t rows, struct ArrowArray *out, tl_error *err) {
     size_t n = (size_t)top->n_leaves;
     tl_pq_vector *vectors = tl_calloc(n, sizeof *vectors);
     if (!vectors) {
@@ -101,7 +100,7 @@ static tl_status read_top(tl_pq_batcher *b, const tl_pq_node *top, tl_pq_cursor 
 }
 
 static tl_status read_tops(tl_pq_batcher *b, const tl_pq_row_range *ranges, int32_t n_ranges, struct ArrowArray *out,
-                             tl_error *err) {
+                           tl_error *err) {
     int64_t rows = 0;
     void *const no_buffers[3] = {0};
     for (int32_t i = 0; i < n_ranges; i++) {

@@ -90,9 +90,9 @@ static tl_status timestamps(const tl_pq_node *node, tl_pq_vector *v, tl_error *e
         }
         nanos = node->int96_micros ? tl_floor_div(nanos, 1000) : nanos;
         if (!tl_i64_mul(days - epoch, per_day, &value) || !tl_i64_add(value, nanos, &value)) {
-            return tl_fail(err, TL_UNSUPPORTED,
-                           "INT96 timestamp of Julian day %lld does not fit %s; %s", (long long)days,
-                           node->format, node->int96_micros ? "it is not read" : "read INT96 as microseconds instead");
+            return tl_fail(err, TL_UNSUPPORTED, "INT96 timestamp of Julian day %lld does not fit %s; %s",
+                           (long long)days, node->format,
+                           node->int96_micros ? "it is not read" : "read INT96 as microseconds instead");
         }
         memcpy(v->values + i * 8, &value, 8);
     }
@@ -158,7 +158,10 @@ static tl_status hand_over(const tl_pq_node *node, tl_pq_vector *v, uint8_t *dec
                            tl_error *err) {
     bool text = v->type == TL_PQ_BYTE_ARRAY && !decimal;
     void *buffers[3] = {v->has_validity ? v->validity : NULL,
-                        decimal ? decimal : text ? (void *)v->offsets : v->values, text ? v->data : NULL};
+                        decimal ? decimal
+                        : text  ? (void *)v->offsets
+                                : v->values,
+                        text ? v->data : NULL};
     int64_t nulls = v->has_validity ? v->n_nulls : 0;
     if (node->out == TL_PQ_OUT_NULL) {
         return tl_pq_array_make(v->n, v->n, 0, buffers, 0, out, err);

@@ -41,8 +41,8 @@ static bool index_usable(const tl_pq_cursor *c, const tl_pq_offset_index *index,
     for (int32_t i = 0; i < index->n_pages; i++) {
         const tl_pq_page_location *p = &index->pages[i];
         if (p->offset < 0 || (uint64_t)p->offset < at || p->compressed_size <= 0 ||
-            (uint64_t)p->offset + (uint64_t)p->compressed_size > c->end || p->first_row < row || p->first_row > c->n_rows ||
-            (i == 0 && p->first_row != 0)) {
+            (uint64_t)p->offset + (uint64_t)p->compressed_size > c->end || p->first_row < row ||
+            p->first_row > c->n_rows || (i == 0 && p->first_row != 0)) {
             return false;
         }
         row = p->first_row;

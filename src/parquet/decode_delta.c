@@ -56,18 +56,18 @@ static tl_status delta_open(delta_in *d, tl_bytes in, tl_error *err) {
 }
 
 /* One miniblock: differences unpacked in place, then summed up. 32-bit columns wrap at 32 bits as they were written. */
-#define MINI_BODY(type, utype)                                         \
-    for (size_t at = 0; n > 0; at += 4 * (size_t)width) {              \
-        uint64_t some[32];                                             \
-        size_t take = n < 32 ? n : 32;                                 \
-        tl_pq_unpack64((tl_bytes){in.data + at, in.len - at}, width, some, take); \
-        for (size_t i = 0; i < take; i++) {                            \
-            value += min + some[i];                                    \
-            out[i] = (type)(utype)value;                               \
-        }                                                              \
-        out += take;                                                   \
-        n -= take;                                                     \
-    }                                                                  \
+#define MINI_BODY(type, utype)                                                                                         \
+    for (size_t at = 0; n > 0; at += 4 * (size_t)width) {                                                              \
+        uint64_t some[32];                                                                                             \
+        size_t take = n < 32 ? n : 32;                                                                                 \
+        tl_pq_unpack64((tl_bytes){in.data + at, in.len - at}, width, some, take);                                      \
+        for (size_t i = 0; i < take; i++) {                                                                            \
+            value += min + some[i];                                                                                    \
+            out[i] = (type)(utype)value;                                                                               \
+        }                                                                                                              \
+        out += take;                                                                                                   \
+        n -= take;                                                                                                     \
+    }                                                                                                                  \
     return value;
 
 static uint64_t mini32(tl_bytes in, unsigned width, uint64_t min, uint64_t value, int32_t *out, size_t n) {

@@ -21,11 +21,11 @@ static bool indices_fit(const uint32_t *index, size_t n, uint32_t n_dict) {
     return over >> 31 == 0;
 }
 
-#define GATHER_BODY(type)                                                        \
-    const type *values = (const type *)(const void *)dict->values;              \
-    type *to = (type *)(void *)v->values + at;                                  \
-    for (size_t i = 0; i < n; i++) {                                             \
-        to[i] = values[index[i]];                                               \
+#define GATHER_BODY(type)                                                                                              \
+    const type *values = (const type *)(const void *)dict->values;                                                     \
+    type *to = (type *)(void *)v->values + at;                                                                         \
+    for (size_t i = 0; i < n; i++) {                                                                                   \
+        to[i] = values[index[i]];                                                                                      \
     }
 
 static void gather4(const uint32_t *index, size_t n, const tl_pq_vector *dict, tl_pq_vector *v, int64_t at) {
@@ -44,11 +44,11 @@ static void gather_any(const uint32_t *index, size_t n, const tl_pq_vector *dict
     }
 }
 
-#define FILL_BODY(type)                                                  \
-    type value = ((const type *)(const void *)dict->values)[index];      \
-    type *to = (type *)(void *)v->values + at;                           \
-    for (int64_t i = 0; i < n; i++) {                                    \
-        to[i] = value;                                                   \
+#define FILL_BODY(type)                                                                                                \
+    type value = ((const type *)(const void *)dict->values)[index];                                                    \
+    type *to = (type *)(void *)v->values + at;                                                                         \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+        to[i] = value;                                                                                                 \
     }
 
 static void fill4(uint32_t index, int64_t n, const tl_pq_vector *dict, tl_pq_vector *v, int64_t at) {

@@ -28,7 +28,7 @@ typedef struct tl_pq_budget {
  */
 typedef struct tl_pq_vector {
     tl_pq_type type;
-    int32_t width;    /* bytes a value; booleans 1; 0 for BYTE_ARRAY */
+    int32_t width; /* bytes a value; booleans 1; 0 for BYTE_ARRAY */
     int16_t max_def, max_rep, anc_def;
     bool keep_levels; /* collect def (max_def > 0) and rep (max_rep > 0) */
     int64_t n_levels, cap_levels;

@@ -99,7 +99,8 @@ tl_status tl_pq_decode_values(tl_pq_encoding encoding, tl_bytes in, int64_t n, c
     case TL_PQ_DELTA_LENGTH_BYTE_ARRAY: return tl_pq_decode_delta_length(in, n, v, err);
     case TL_PQ_DELTA_BYTE_ARRAY: return tl_pq_decode_delta_text(in, n, v, scratch, err);
     case TL_PQ_BYTE_STREAM_SPLIT: return tl_pq_decode_split(in, n, v, err);
-    case TL_PQ_BIT_PACKED: return tl_fail(err, TL_UNSUPPORTED, "values in the deprecated BIT_PACKED encoding are not read");
+    case TL_PQ_BIT_PACKED:
+        return tl_fail(err, TL_UNSUPPORTED, "values in the deprecated BIT_PACKED encoding are not read");
     }
     return tl_fail(err, TL_UNSUPPORTED, "encoding number %d is not known", (int)encoding);
 }

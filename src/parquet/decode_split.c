@@ -79,7 +79,9 @@ tl_status tl_pq_decode_split(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *
     uint8_t *out = v->values + (size_t)v->n * width;
     size_t done = 0;
 #if defined(__SSE2__)
-    done = width == 8 ? join8(in.data, stride, (size_t)n, out) : width == 4 ? join4(in.data, stride, (size_t)n, out) : 0;
+    done = width == 8   ? join8(in.data, stride, (size_t)n, out)
+           : width == 4 ? join4(in.data, stride, (size_t)n, out)
+                        : 0;
 #endif
     join_any(in.data, stride, done, (size_t)n, width, out);
     return TL_OK;

@@ -290,11 +290,10 @@ static tl_status decode_levels(tl_pq_cursor *c, const tl_pq_page *page, tl_pq_ve
         TL_TRY(tl_pq_vector_reserve(v, n, err));
         TL_TRY(tl_pq_decode_validity(page->def, n, v, present, err));
     } else {
-        uint8_t *def = v->def + v->n_levels;
         if (!v->keep_levels) {
             TL_TRY(grow_scratch(&c->r->levels, &c->r->levels_cap, (size_t)n, c->r->budget.limit, err));
-            def = c->r->levels;
         }
+        uint8_t *def = v->keep_levels ? v->def + v->n_levels : c->r->levels;
         TL_TRY(tl_pq_decode_levels(page->def, h->def_encoding, c->max_def, n, def, err));
         TL_TRY(mark_slots(def, n, v, slots, present, err));
     }

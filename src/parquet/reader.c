@@ -134,8 +134,7 @@ static tl_status open_reader(tl_pq_reader *r, tl_error *err) {
                              &r->leaf_anc, err);
 }
 
-tl_status tl_pq_reader_open(tl_pq_source source, const tl_pq_read_options *options, tl_pq_reader **out,
-                            tl_error *err) {
+tl_status tl_pq_reader_open(tl_pq_source source, const tl_pq_read_options *options, tl_pq_reader **out, tl_error *err) {
     *out = NULL;
     tl_pq_reader *r = tl_calloc(1, sizeof *r);
     if (!r) {
@@ -241,8 +240,7 @@ static tl_status check_chunk(const tl_pq_reader *r, int32_t row_group, int32_t l
 }
 
 /* Where an offset index is kept once it has been read. */
-static tl_status kept_index(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_offset_index **out,
-                            tl_error *err) {
+static tl_status kept_index(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_offset_index **out, tl_error *err) {
     size_t n = (size_t)r->meta.n_row_groups * (size_t)r->n_leaves;
     if (!r->offset_indexes && !(r->offset_indexes = tl_calloc(n, sizeof *r->offset_indexes))) {
         return tl_fail_memory(err, n * sizeof *r->offset_indexes);

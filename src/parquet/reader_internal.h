@@ -15,25 +15,25 @@ typedef enum tl_pq_node_kind { TL_PQ_NODE_LEAF, TL_PQ_NODE_STRUCT, TL_PQ_NODE_LI
 
 /* How the physical values of a leaf become Arrow's (convert.c). */
 typedef enum tl_pq_out {
-    TL_PQ_OUT_SAME,       /* the same bytes */
-    TL_PQ_OUT_BITS,       /* booleans */
-    TL_PQ_OUT_NARROW,     /* INT32 -> 8 or 16 bits (out_width) */
-    TL_PQ_OUT_DECIMAL,    /* any physical type -> 16 or 32 bytes (out_width) little-endian */
-    TL_PQ_OUT_TIMESTAMP,  /* INT96 -> int64 */
+    TL_PQ_OUT_SAME,      /* the same bytes */
+    TL_PQ_OUT_BITS,      /* booleans */
+    TL_PQ_OUT_NARROW,    /* INT32 -> 8 or 16 bits (out_width) */
+    TL_PQ_OUT_DECIMAL,   /* any physical type -> 16 or 32 bytes (out_width) little-endian */
+    TL_PQ_OUT_TIMESTAMP, /* INT96 -> int64 */
     TL_PQ_OUT_NULL
 } tl_pq_out;
 
 typedef struct tl_pq_node {
     tl_pq_node_kind kind;
     const char *name;
-    int32_t element;   /* schema element that names the node and carries its field id */
+    int32_t element; /* schema element that names the node and carries its field id */
     bool nullable;
-    int16_t def;       /* definition level at which the node is not null */
-    int16_t rep;       /* LIST, MAP: the repetition level of their elements; else of the ancestors */
-    int16_t anc_def;   /* definition level of the innermost repeated ancestor: below it there is no slot */
-    int16_t elem_def;  /* LIST, MAP: definition level at which there is an element */
+    int16_t def;      /* definition level at which the node is not null */
+    int16_t rep;      /* LIST, MAP: the repetition level of their elements; else of the ancestors */
+    int16_t anc_def;  /* definition level of the innermost repeated ancestor: below it there is no slot */
+    int16_t elem_def; /* LIST, MAP: definition level at which there is an element */
     int32_t first_leaf, n_leaves;
-    char format[32];   /* LEAF: Arrow's format string */
+    char format[32]; /* LEAF: Arrow's format string */
     tl_pq_out out;
     int32_t out_width;
     bool int96_micros;
@@ -89,27 +89,27 @@ typedef struct tl_pq_cursor {
     int32_t row_group, leaf;
     const tl_pq_column_chunk *chunk;
     int16_t max_def, max_rep;
-    bool flat_optional;        /* levels become validity bits at once */
-    int64_t n_rows;            /* of the row group */
-    int64_t row;               /* the next row to be handed out */
-    int64_t values_left;       /* level entries of pages not yet fetched */
-    uint64_t at;               /* file offset of the next page header */
-    uint64_t end;              /* of the chunk */
-    uint64_t want_end;         /* as far as bytes will be needed */
-    const uint8_t *window;     /* file bytes [window_at, window_at + window_len) */
+    bool flat_optional;    /* levels become validity bits at once */
+    int64_t n_rows;        /* of the row group */
+    int64_t row;           /* the next row to be handed out */
+    int64_t values_left;   /* level entries of pages not yet fetched */
+    uint64_t at;           /* file offset of the next page header */
+    uint64_t end;          /* of the chunk */
+    uint64_t want_end;     /* as far as bytes will be needed */
+    const uint8_t *window; /* file bytes [window_at, window_at + window_len) */
     uint64_t window_at;
     size_t window_len;
     uint8_t *owned;
     size_t owned_cap;
     tl_pq_vector dict;
     bool has_dict;
-    tl_pq_vector page;         /* a page decoded but not handed out wholly */
-    tl_pq_vector indices;      /* the same for texts by dictionary: their indices, see tl_pq_vector_append */
-    bool indexed;              /* the current page is `indices` */
+    tl_pq_vector page;    /* a page decoded but not handed out wholly */
+    tl_pq_vector indices; /* the same for texts by dictionary: their indices, see tl_pq_vector_append */
+    bool indexed;         /* the current page is `indices` */
     int64_t page_slot, page_level;
-    tl_pq_offset_index index;  /* n_pages 0 = none, or not asked for */
-    int32_t page_no;           /* of the next page, by the index */
-    bool page_rows_known;      /* the page last fetched must hold page_rows rows (the index says so) */
+    tl_pq_offset_index index; /* n_pages 0 = none, or not asked for */
+    int32_t page_no;          /* of the next page, by the index */
+    bool page_rows_known;     /* the page last fetched must hold page_rows rows (the index says so) */
     int64_t page_rows;
 } tl_pq_cursor;
 
@@ -148,7 +148,8 @@ tl_status tl_pq_array_make(int64_t length, int64_t null_count, int64_t n_buffers
 /* The array of a leaf; takes over the vector's buffers. */
 tl_status tl_pq_convert_leaf(const tl_pq_node *node, tl_pq_vector *v, struct ArrowArray *out, tl_error *err) TL_CHECKED;
 
-/* The array of a node over `rows` rows; `vectors` are those of the leaves from `first_leaf` on and lose their buffers. */
+/* The array of a node over `rows` rows; `vectors` are those of the leaves from `first_leaf` on and lose their buffers.
+ */
 tl_status tl_pq_assemble(const tl_pq_node *node, tl_pq_vector *vectors, int32_t first_leaf, int64_t rows,
                          struct ArrowArray *out, tl_error *err) TL_CHECKED;
 

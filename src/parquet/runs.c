@@ -15,7 +15,7 @@ typedef struct run_sink {
     int64_t cap;
     uint32_t last_index; /* dictionary index of the last run, NO_INDEX when it has none */
     size_t limit;
-    tl_bytes dict;       /* the dictionary's values or texts, in the runs' arena */
+    tl_bytes dict; /* the dictionary's values or texts, in the runs' arena */
     bool dict_copied;
     tl_error *err;
 } run_sink;

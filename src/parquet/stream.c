@@ -12,8 +12,8 @@ typedef struct stream_state {
     int32_t *tops, n_tops;
     int32_t *groups, n_groups;
     int64_t batch_rows;
-    int32_t at;  /* in groups */
-    bool open;   /* `batcher` reads groups[at] */
+    int32_t at; /* in groups */
+    bool open;  /* `batcher` reads groups[at] */
     tl_pq_batcher batcher;
     tl_error error;
 } stream_state;

@@ -11,9 +11,10 @@ static tl_status regrow(tl_pq_vector *v, uint8_t **buffer, size_t keep, size_t o
     tl_pq_budget *b = v->budget;
     size_t used = b->used - (*buffer ? old_size : 0);
     if (size > b->limit || used > b->limit - size) {
-        return tl_fail(err, TL_NO_MEMORY,
-                       "decoding would take more than the memory limit of %zu bytes; read fewer columns or rows at once",
-                       b->limit);
+        return tl_fail(
+            err, TL_NO_MEMORY,
+            "decoding would take more than the memory limit of %zu bytes; read fewer columns or rows at once",
+            b->limit);
     }
     if (keep == 0) { /* nothing to copy: do not hold both */
         tl_free(*buffer);
@@ -186,18 +187,18 @@ void tl_pq_vector_free(tl_pq_vector *v) {
 
 /* Backwards, so that a value is moved before its place is taken. Once as many values as slots are left they are where
  * they belong; once none is left the rest is nulls. */
-#define SPREAD_BODY(type)                                              \
-    type *out = (type *)(void *)v->values + v->n;                      \
-    int64_t j = present, i = slots;                                    \
-    while (i > j && j > 0) {                                           \
-        i--;                                                           \
-        bool valid = tl_bit(v->validity, v->n + i);                    \
-        type value = out[j - 1];                                       \
-        out[i] = valid ? value : 0;                                    \
-        j -= valid;                                                    \
-    }                                                                  \
-    if (j == 0) {                                                      \
-        memset(out, 0, (size_t)i * sizeof *out);                       \
+#define SPREAD_BODY(type)                                                                                              \
+    type *out = (type *)(void *)v->values + v->n;                                                                      \
+    int64_t j = present, i = slots;                                                                                    \
+    while (i > j && j > 0) {                                                                                           \
+        i--;                                                                                                           \
+        bool valid = tl_bit(v->validity, v->n + i);                                                                    \
+        type value = out[j - 1];                                                                                       \
+        out[i] = valid ? value : 0;                                                                                    \
+        j -= valid;                                                                                                    \
+    }                                                                                                                  \
+    if (j == 0) {                                                                                                      \
+        memset(out, 0, (size_t)i * sizeof *out);                                                                       \
     }
 
 static void spread1(tl_pq_vector *v, int64_t present, int64_t slots) {

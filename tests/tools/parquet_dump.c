@@ -276,7 +276,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     tl_pq_source source = {.read_at = file_read_at, .ctx = &fd, .size = (uint64_t)st.st_size};
-    void *map = o.no_map || st.st_size == 0 ? MAP_FAILED : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *map =
+        o.no_map || st.st_size == 0 ? MAP_FAILED : mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     source.mapped = map == MAP_FAILED ? NULL : map;
     tl_status status = dump(source, &o, &err);
     fflush(stdout);
