@@ -217,8 +217,25 @@ static size_t scan_doubles(const uint8_t *p, size_t n, double *lo_out, double *h
 
 static size_t scan_floats(const uint8_t *p, size_t n, double *lo_out, double *hi_out) {
     float lo = HUGE_VALF, hi = -HUGE_VALF;
-    size_t nan = 0;
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0, nan = 0;
+#ifdef __SSE2__
+    __m128 lo4 = _mm_set1_ps(lo), hi4 = _mm_set1_ps(hi);
+    for (; i + 4 <= n; i += 4) {
+        __m128 x = _mm_loadu_ps((const float *)(const void *)(p + i * 4));
+        lo4 = _mm_min_ps(x, lo4);
+        hi4 = _mm_max_ps(x, hi4);
+        int not_numbers = _mm_movemask_ps(_mm_cmpunord_ps(x, x));
+        nan += not_numbers ? (size_t)__builtin_popcount((unsigned)not_numbers) : 0;
+    }
+    float low[4], high[4];
+    _mm_storeu_ps(low, lo4);
+    _mm_storeu_ps(high, hi4);
+    for (int k = 0; k < 4; k++) {
+        lo = low[k] < lo ? low[k] : lo;
+        hi = high[k] > hi ? high[k] : hi;
+    }
+#endif
+    for (; i < n; i++) {
         float v;
         memcpy(&v, p + i * 4, 4);
         lo = v < lo ? v : lo;

@@ -107,24 +107,30 @@ static void random_numbers_are_within_tight_bounds(void **state) {
     (void)state;
     tl_dice dice = tl_dice_new();
     bounds_case c = {0};
-    const tl_pq_column_options o = {.type = TL_PQ_DOUBLE};
-    for (int round = 0; round < 500; round++) {
+    for (int round = 0; round < 1000; round++) {
+        const tl_pq_column_options o = {.type = round % 2 ? TL_PQ_DOUBLE : TL_PQ_FLOAT};
         double values[100], least = INFINITY, greatest = -INFINITY;
+        float floats[100];
         size_t n = 1 + (size_t)tl_dice_below(&dice, 100), nan = 0;
         for (size_t i = 0; i < n; i++) {
             bool odd = tl_dice_one_in(&dice, 9);
-            values[i] = odd ? NAN : (double)(int64_t)tl_dice_u64(&dice) / 7;
+            floats[i] = odd ? NAN : (float)(int64_t)tl_dice_u64(&dice) / 7;
+            values[i] = floats[i];
             nan += odd;
             least = values[i] < least ? values[i] : least;
             greatest = values[i] > greatest ? values[i] : greatest;
         }
-        bound(&c, &o, values, n);
+        bound(&c, &o, round % 2 ? (const void *)values : floats, n);
         assert_int_equal(c.bounds.nan_count, nan);
-        if (nan < n) {
+        if (nan == n) {
+            assert_null(c.stored.min.data);
+        } else if (round % 2) {
             is_double(c.stored.min, least);
             is_double(c.stored.max, greatest);
         } else {
-            assert_null(c.stored.min.data);
+            const float low = (float)least, high = (float)greatest;
+            assert_memory_equal(c.stored.min.data, &low, 4);
+            assert_memory_equal(c.stored.max.data, &high, 4);
         }
         tl_arena_free(&c.arena);
     }
