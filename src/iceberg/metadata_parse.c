@@ -222,6 +222,9 @@ static tl_status read_refs(parser *p, yyjson_val *root) {
     }
     /* One more, for the branch that older writers left out. */
     TL_TRY(make_list(p, (int32_t)yyjson_obj_size(refs) + 1, sizeof *m->refs, &m->refs));
+    if (!refs) {
+        return TL_OK;
+    }
     yyjson_obj_foreach(refs, i, max, key, val) {
         tl_ref *r = &m->refs[i];
         TL_TRY(tl_json_object(val, "ref", p->err));
