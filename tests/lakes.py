@@ -134,6 +134,8 @@ def plain_type(t):
         return pa.binary()
     if pa.types.is_timestamp(t):
         return pa.timestamp("us", "UTC" if t.tz else None)
+    if pa.types.is_time64(t):
+        return pa.time64("us")
     if pa.types.is_large_list(t) or pa.types.is_list(t):
         return pa.list_(pa.field("element", plain_type(t.value_type)))
     if pa.types.is_struct(t):
