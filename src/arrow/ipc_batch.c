@@ -228,6 +228,9 @@ static tl_status take_validity(loader *l, struct ArrowArray *a) {
     if (a->buffers[0] && (int64_t)b.len < (a->length + 7) / 8) {
         return broken(l, "a validity bitmap is shorter than its rows need");
     }
+    if (!a->buffers[0] && a->null_count < 0) {
+        a->null_count = 0; /* some writers leave it unknown */
+    }
     return a->null_count > 0 && !a->buffers[0] ? broken(l, "it has nulls but no validity bitmap") : TL_OK;
 }
 
@@ -340,7 +343,7 @@ static tl_status load(loader *l, const tl_arrow_type *t, const tl_ipc_field *fie
     }
     const uint8_t *p = l->flat->data + l->nodes.at + 16 * l->next_node++;
     int64_t length = tl_load_i64(p), nulls = tl_load_i64(p + 8), variadic = 0;
-    if (length < 0 || length > MAX_LENGTH || nulls < 0 || nulls > length) {
+    if (length < 0 || length > MAX_LENGTH || nulls < -1 || nulls > length) {
         return broken(l, "a column has no valid length or null count");
     }
     if (t->id == TL_ARROW_STRING_VIEW || t->id == TL_ARROW_BINARY_VIEW) {

@@ -20,7 +20,12 @@ typedef struct reader {
     bool close, finished;
     uint8_t ahead[8]; /* read to tell the formats apart */
     int64_t n_ahead;
-    int64_t left; /* bytes before the footer; INT64_MAX = unknown, to the end of the file */
+    int64_t left; /* bytes that may still be read; INT64_MAX = unknown, to the end of the file */
+    /* The file format, when the file can be searched: its footer says where the messages are. */
+    bool has_footer;
+    int64_t begin, end;  /* of the file's messages */
+    uint64_t next_block; /* dictionaries first, then batches */
+    tl_buf footer;
     bool has_schema;
     tl_status failed; /* after the first failure every call gives it again */
     struct ArrowSchema schema;
@@ -103,6 +108,19 @@ static tl_status read_body(reader *r, int64_t n, tl_ipc_body **out) {
     return tl_fail_memory(&r->error, (size_t)cap);
 }
 
+/* Exactly `n` bytes at `at` of a file, into `out`. */
+static tl_status read_at(reader *r, int64_t at, int64_t n, tl_buf *out) {
+    out->len = 0;
+    if (tl_buf_reserve(out, (size_t)n) != TL_OK) {
+        return tl_fail_memory(&r->error, (size_t)n);
+    }
+    if (fseeko(r->file, (off_t)at, SEEK_SET) != 0 || fread(out->data, 1, (size_t)n, r->file) != (size_t)n) {
+        return tl_fail(&r->error, TL_IO, "reading the Arrow file failed");
+    }
+    out->len = (size_t)n;
+    return TL_OK;
+}
+
 /* ---- messages ---- */
 
 typedef struct message {
@@ -146,13 +164,18 @@ static tl_status next_message(reader *r, message *m) {
 }
 
 static tl_status read_schema(reader *r) {
-    message m;
+    message m = {0};
     if (r->has_schema) {
         return TL_OK;
     }
-    TL_TRY(next_message(r, &m));
-    if (m.kind != MESSAGE_SCHEMA) {
-        return tl_fail(&r->error, TL_INVALID, "the input is no Arrow IPC data: it does not begin with a schema");
+    if (r->has_footer) {
+        m.flat = (tl_flat){.data = r->footer.data, .len = r->footer.len};
+        m.header = tl_flat_child(tl_flat_root(&m.flat), 1);
+    } else {
+        TL_TRY(next_message(r, &m));
+        if (m.kind != MESSAGE_SCHEMA) {
+            return tl_fail(&r->error, TL_INVALID, "the input is no Arrow IPC data: it does not begin with a schema");
+        }
     }
     TL_TRY(tl_ipc_schema(m.header, &r->arena, &r->schema, &r->fields, &r->error));
     TL_TRY(tl_arrow_type_import(&r->schema, &r->arena, &r->type, &r->error));
@@ -215,11 +238,43 @@ static tl_status read_dictionary(reader *r, message *m, tl_ipc_body *body) {
     return TL_OK;
 }
 
+/* In a file with a footer: goes to the next message it lists. `more` false = there is none. */
+static tl_status next_block(reader *r, bool *more) {
+    *more = true;
+    if (!r->has_footer) {
+        return TL_OK;
+    }
+    enum { BLOCK = 24 }; /* offset int64, metadata length int32, 4 bytes of nothing, body length int64 */
+    tl_flat flat = {.data = r->footer.data, .len = r->footer.len};
+    tl_flat_table root = tl_flat_root(&flat);
+    tl_flat_vector dictionaries = tl_flat_list(root, 2, BLOCK), batches = tl_flat_list(root, 3, BLOCK);
+    uint64_t i = r->next_block++;
+    if (flat.bad || i >= dictionaries.n + batches.n) {
+        *more = false;
+        return flat.bad ? tl_fail(&r->error, TL_INVALID, "the footer of the Arrow file is broken") : TL_OK;
+    }
+    const uint8_t *p =
+        flat.data + (i < dictionaries.n ? dictionaries.at + BLOCK * i : batches.at + BLOCK * (i - dictionaries.n));
+    int64_t at = tl_load_i64(p), metadata = tl_load_i32(p + 8), body = tl_load_i64(p + 16), size = r->end - r->begin;
+    if (at < 0 || metadata < 8 || body < 0 || at > size || metadata > size - at || body > size - at - metadata) {
+        return tl_fail(&r->error, TL_INVALID, "the footer of the Arrow file is broken");
+    }
+    if (fseeko(r->file, (off_t)(r->begin + at), SEEK_SET) != 0) {
+        return tl_fail(&r->error, TL_IO, "searching the Arrow file failed: %s", strerror(errno));
+    }
+    r->left = metadata + body;
+    return TL_OK;
+}
+
 /* The next batch; dictionaries on the way are kept. `out` released = the end. */
 static tl_status read_batch(reader *r, struct ArrowArray *out) {
     while (!r->finished) {
-        message m;
-        TL_TRY(next_message(r, &m));
+        message m = {0};
+        bool more = true;
+        TL_TRY(next_block(r, &more));
+        if (more) {
+            TL_TRY(next_message(r, &m));
+        }
         if (m.kind == 0) {
             r->finished = true;
             break;
@@ -252,6 +307,7 @@ static void reader_free(reader *r) {
         r->schema.release(&r->schema);
     }
     tl_buf_free(&r->metadata);
+    tl_buf_free(&r->footer);
     tl_arena_free(&r->arena);
     if (r->close && r->file) {
         (void)fclose(r->file);
@@ -287,26 +343,26 @@ static void release(struct ArrowArrayStream *s) {
     s->release = NULL;
 }
 
-/* The file format ends with a footer, its length and the magic; messages end before it. Only a file that can be
- * searched tells; a pipe must carry the end-of-stream mark, which all writers put there. */
+/* The file format ends with a footer, its length and the magic. Only a file that can be searched tells; from a pipe the
+ * messages are read as they come, up to the end-of-stream mark. `r->file` is behind the magic and its padding. */
 static tl_status find_footer(reader *r) {
     off_t here = ftello(r->file);
-    uint8_t tail[TAIL_LEN];
-    if (here < 0 || fseeko(r->file, 0, SEEK_END) != 0) {
+    if (here < 8 || fseeko(r->file, 0, SEEK_END) != 0) {
         return TL_OK;
     }
     off_t end = ftello(r->file);
-    bool whole = end >= here + TAIL_LEN && fseeko(r->file, end - TAIL_LEN, SEEK_SET) == 0 &&
-                 fread(tail, 1, TAIL_LEN, r->file) == TAIL_LEN && memcmp(tail + 4, MAGIC, MAGIC_LEN) == 0;
-    int64_t footer = whole ? tl_load_i32(tail) : -1;
-    if (footer < 0 || footer > end - here - TAIL_LEN) {
+    if (end >= here + TAIL_LEN) {
+        TL_TRY(read_at(r, end - TAIL_LEN, TAIL_LEN, &r->footer));
+    }
+    bool whole = r->footer.len == TAIL_LEN && memcmp(r->footer.data + 4, MAGIC, MAGIC_LEN) == 0;
+    int64_t footer = whole ? tl_load_i32(r->footer.data) : -1;
+    if (footer < 8 || footer > end - here - TAIL_LEN) {
         return tl_fail(&r->error, TL_INVALID, "the Arrow file is cut short: it has no footer");
     }
-    r->left = end - here - TAIL_LEN - footer;
-    if (fseeko(r->file, here, SEEK_SET) != 0) {
-        return tl_fail(&r->error, TL_IO, "going back in the Arrow file failed: %s", strerror(errno));
-    }
-    return TL_OK;
+    r->begin = here - 8;
+    r->end = end - TAIL_LEN - footer;
+    r->has_footer = true;
+    return read_at(r, r->end, footer, &r->footer);
 }
 
 static tl_status start(reader *r) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arrow/stream.h"
+#include "arrow/type.h"
 #include "nanoarrow/nanoarrow_ipc.h"
 
 static ArrowErrorCode sink_write(struct ArrowIpcOutputStream *stream, const void *buf, int64_t size, int64_t *written,
@@ -26,8 +27,21 @@ static tl_status failed(int code, const struct ArrowError *error, tl_error *err)
                    error->message[0] ? error->message : "writing Arrow output failed");
 }
 
+/* nanoarrow writes null counts as they are, but the format has none that is unknown: it is counted here. Types without
+ * a validity bitmap have nothing to count. */
+static void settle_null_counts(const tl_arrow_type *t, struct ArrowArray *a) {
+    bool bitmap = t->id != TL_ARROW_NULL && t->id != TL_ARROW_RUN_END && t->id != TL_ARROW_UNION && a->n_buffers > 0;
+    if (a->null_count < 0 && bitmap) {
+        const uint8_t *bits = a->buffers[0];
+        a->null_count = bits && a->length > 0 ? a->length - tl_bits_count(bits, a->offset, a->length) : 0;
+    }
+    for (int64_t i = 0; t->id != TL_ARROW_DICTIONARY && i < a->n_children && i < t->n_children; i++) {
+        settle_null_counts(&t->children[i], a->children[i]);
+    }
+}
+
 static tl_status write_batches(struct ArrowIpcWriter *writer, struct ArrowArrayStream *stream,
-                               struct ArrowArrayView *view, tl_error *err) {
+                               struct ArrowArrayView *view, const tl_arrow_type *type, tl_error *err) {
     struct ArrowError error = {{0}};
     for (;;) {
         struct ArrowArray array;
@@ -35,6 +49,7 @@ static tl_status write_batches(struct ArrowIpcWriter *writer, struct ArrowArrayS
         if (!array.release) {
             return TL_OK;
         }
+        settle_null_counts(type, &array);
         int code = ArrowArrayViewSetArray(view, &array, &error);
         code = code == NANOARROW_OK ? ArrowIpcWriterWriteArrayView(writer, view, &error) : code;
         array.release(&array);
@@ -45,7 +60,7 @@ static tl_status write_batches(struct ArrowIpcWriter *writer, struct ArrowArrayS
 }
 
 static tl_status write_all(struct ArrowIpcWriter *writer, struct ArrowArrayStream *stream,
-                           const struct ArrowSchema *schema, bool as_file, tl_error *err) {
+                           const struct ArrowSchema *schema, const tl_arrow_type *type, bool as_file, tl_error *err) {
     struct ArrowError error = {{0}};
     struct ArrowArrayView view;
     int code = ArrowArrayViewInitFromSchema(&view, schema, &error);
@@ -54,7 +69,8 @@ static tl_status write_all(struct ArrowIpcWriter *writer, struct ArrowArrayStrea
     }
     code = as_file ? ArrowIpcWriterStartFile(writer, &error) : NANOARROW_OK;
     code = code == NANOARROW_OK ? ArrowIpcWriterWriteSchema(writer, schema, &error) : code;
-    tl_status status = code == NANOARROW_OK ? write_batches(writer, stream, &view, err) : failed(code, &error, err);
+    tl_status status =
+        code == NANOARROW_OK ? write_batches(writer, stream, &view, type, err) : failed(code, &error, err);
     ArrowArrayViewReset(&view);
     if (status != TL_OK) {
         return status;
@@ -68,13 +84,16 @@ tl_status tl_ipc_write(struct ArrowArrayStream *stream, FILE *file, bool as_file
     TL_TRY(tl_stream_schema(stream, &schema, err));
     struct ArrowIpcOutputStream sink = {.write = sink_write, .release = sink_release, .private_data = file};
     struct ArrowIpcWriter writer;
-    tl_status status;
-    if (ArrowIpcWriterInit(&writer, &sink) != NANOARROW_OK) {
+    tl_arrow_type type;
+    tl_arena arena = {0};
+    tl_status status = tl_arrow_type_import(&schema, &arena, &type, err);
+    if (status == TL_OK && ArrowIpcWriterInit(&writer, &sink) != NANOARROW_OK) {
         status = tl_fail_memory(err, sizeof writer);
-    } else {
-        status = write_all(&writer, stream, &schema, as_file, err);
+    } else if (status == TL_OK) {
+        status = write_all(&writer, stream, &schema, &type, as_file, err);
         ArrowIpcWriterReset(&writer);
     }
+    tl_arena_free(&arena);
     schema.release(&schema);
     if (status == TL_OK && fflush(file) != 0) {
         status = tl_fail(err, TL_IO, "writing Arrow output failed: %s", strerror(errno));

@@ -28,14 +28,17 @@ tl_status tl_stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out
 int tl_status_errno(tl_status status);
 tl_status tl_status_of_errno(int code);
 
-/* Arrow IPC, the stream format or the file format, which begins with "ARROW1". Reads `file` from where it is, forward
- * only, one message at a time; a pipe is fine. The file is closed on release when `close` is set (also on failure
- * here). Buffers compressed with zstd or lz4 are read. Errors while reading come from the stream's calls: TL_INVALID
- * for what is no Arrow IPC or is cut short, TL_UNSUPPORTED, TL_IO. */
+/* Arrow IPC, the stream format or the file format, which begins with "ARROW1", told apart by the first bytes. A stream
+ * is read forward only from where `file` is, one message at a time; a pipe is fine. A file that can be searched is read
+ * as its footer says; one from a pipe as its messages come. All types but unions; buffers compressed with zstd or lz4;
+ * dictionaries, also replaced ones, not in parts. The file is closed on release when `close` is set (also on failure
+ * here). Errors while reading come from the stream's calls: TL_INVALID for what is no Arrow IPC, contradicts itself or
+ * is cut short, TL_UNSUPPORTED, TL_IO. Arrays come checked as far as their message goes (buffers long enough); whether
+ * offsets and indices make sense is for tl_view_open to see. */
 tl_status tl_ipc_read(FILE *file, bool close, struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
 
-/* Writes a whole stream to `file`, which stays open, as IPC stream or file format (`as_file`). Neither compressed nor
- * with dictionaries; TL_UNSUPPORTED names types that cannot be written. The stream is not released. */
+/* Writes a whole stream to `file`, which stays open, as IPC stream or file format (`as_file`), not compressed. Arrays
+ * must have offset 0 and no dictionaries, views or runs; TL_UNSUPPORTED otherwise. The stream is not released. */
 tl_status tl_ipc_write(struct ArrowArrayStream *stream, FILE *file, bool as_file, tl_error *err) TL_CHECKED;
 
 #endif
