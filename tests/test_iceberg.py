@@ -7,12 +7,15 @@ import decimal
 import json
 import os
 import pathlib
+import random
 import struct
 import subprocess
 import uuid
+import zlib
 
 import fastavro
 import pyarrow as pa
+import pyroaring
 import pytest
 from pyiceberg.io import load_file_io
 from pyiceberg.manifest import ManifestFile
@@ -273,6 +276,28 @@ def test_lists_that_we_write_again_are_read_equal_by_fastavro(made, tmp_path):
     assert dump("list", path, again) == dump("list", again)
     check_list(again)
     assert fastavro.reader(open(again, "rb")).metadata["parent-snapshot-id"] == "null"
+
+
+def deletion_vector(positions):
+    """The blob of a Puffin file, with pyroaring's bitmaps."""
+    halves = {}
+    for p in positions:
+        halves.setdefault(p >> 32, pyroaring.BitMap()).add(p & 0xffffffff)
+    body = bytes.fromhex("d1d33964") + struct.pack("<q", len(halves))
+    for high in sorted(halves):
+        halves[high].run_optimize()
+        body += struct.pack("<I", high) + halves[high].serialize()
+    return struct.pack(">I", len(body)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+@pytest.mark.parametrize("positions", [
+    [], [0], [65535, 65536, 2**31, 2**32, 2**40 + 7], range(100000), range(0, 1 << 20, 3), range(70000, 70010),
+    [*range(5000), *range(1 << 17, (1 << 17) + 5), *range(1 << 18, 1 << 19, 2), *range(1 << 33, (1 << 33) + 200000)],
+    sorted(random.Random(7).sample(range(1 << 22), 50000))], ids=range(8))
+def test_deletion_vectors_of_pyroaring_are_read(tmp_path, positions):
+    path = tmp_path / "blob"
+    path.write_bytes(deletion_vector(positions))
+    assert dump("dv", path) == list(positions)
 
 
 def test_a_file_that_is_no_metadata_is_refused_in_one_line(tmp_path):

@@ -5,6 +5,7 @@
  *   iceberg_dump metadata FILE                 the metadata as we write them
  *   iceberg_dump list FILE [OUT]               the entries of a manifest list
  *   iceberg_dump manifest FILE [OUT METADATA]  the entries of a manifest; METADATA gives schema and partition spec
+ *   iceberg_dump dv FILE                       the positions of a deletion vector's blob
  */
 #include <stdio.h>
 #include <string.h>
@@ -214,6 +215,16 @@ static tl_status dump_manifest(tl_bytes file, const char *rewrite, const char *m
     return rewrite && metadata ? rewrite_manifest(&m, rewrite, metadata, err) : TL_OK;
 }
 
+static tl_status dump_deletion_vector(tl_bytes file, tl_arena *arena, tl_buf *out, tl_error *err) {
+    uint64_t *positions;
+    int64_t n;
+    TL_TRY(tl_deletion_vector_parse(file, arena, &positions, &n, err));
+    for (int64_t i = 0; i < n; i++) {
+        TL_TRY(tl_buf_printf(out, "%s%llu", i ? "," : "[", (unsigned long long)positions[i]));
+    }
+    return tl_buf_add_text(out, n ? "]" : "[]");
+}
+
 static tl_status run(int argc, char **argv, tl_buf *out, tl_error *err) {
     tl_buf file = {0};
     tl_arena arena = {0};
@@ -226,8 +237,10 @@ static tl_status run(int argc, char **argv, tl_buf *out, tl_error *err) {
     } else if (status == TL_OK && strcmp(argv[1], "manifest") == 0) {
         const char *metadata = argc > 4 ? argv[4] : NULL;
         status = no_memory(dump_manifest(tl_buf_bytes(&file), rewrite, metadata, &arena, out, err), err);
+    } else if (status == TL_OK && strcmp(argv[1], "dv") == 0) {
+        status = no_memory(dump_deletion_vector(tl_buf_bytes(&file), &arena, out, err), err);
     } else if (status == TL_OK) {
-        status = tl_fail(err, TL_INVALID, "%s is not metadata, list or manifest", argv[1]);
+        status = tl_fail(err, TL_INVALID, "%s is not metadata, list, manifest or dv", argv[1]);
     }
     tl_arena_free(&arena);
     tl_buf_free(&file);
@@ -238,7 +251,7 @@ int main(int argc, char **argv) {
     tl_buf out = {0};
     tl_error err = {{0}};
     if (argc < 3 || argc > 5) {
-        (void)fprintf(stderr, "usage: iceberg_dump metadata|list|manifest FILE [OUT [METADATA]]\n");
+        (void)fprintf(stderr, "usage: iceberg_dump metadata|list|manifest|dv FILE [OUT [METADATA]]\n");
         return 2;
     }
     tl_status status = run(argc, argv, &out, &err);
