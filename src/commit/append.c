@@ -355,6 +355,9 @@ static int64_t new_snapshot_id(const tl_table *t) {
 static tl_status attempt(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
     tl_table *newest;
     TL_TRY(tl_table_refresh(a->t, &newest, err));
+    if (newest != a->t) {
+        newest->head_us = a->t->head_us;
+    }
     tl_table_release(a->t);
     a->t = newest;
     TL_TRY(tl_table_writable(a->t, err));

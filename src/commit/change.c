@@ -57,6 +57,9 @@ static bool in_force(const change *c, const tl_metadata *m) {
 static tl_status attempt(const change *c, tl_table **t, tl_table **out, tl_error *err) {
     tl_table *newest;
     TL_TRY(tl_table_refresh(*t, &newest, err));
+    if (newest != *t) {
+        newest->head_us = (*t)->head_us;
+    }
     tl_table_release(*t);
     *t = newest;
     TL_TRY(tl_table_writable(newest, err));

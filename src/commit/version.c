@@ -155,6 +155,7 @@ tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_
         status = put_and_settle(base, key, tl_buf_bytes(&json), snapshot_id, no_sync, err);
     }
     if (status == TL_OK) {
+        t->head_us = base->head_us;
         *out = t;
     } else {
         tl_table_release(t);

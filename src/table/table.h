@@ -20,6 +20,7 @@ typedef struct tl_table {
     char *metadata_key;   /* key of the metadata object that was read */
     tl_metadata metadata;
     tl_contract contract;
+    int64_t head_us;      /* when a head was last written on the way to this version; 0 = not known (commit room) */
     _Atomic int references;
 } tl_table;
 

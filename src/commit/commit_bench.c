@@ -1,0 +1,156 @@
+/*
+ * How long a commit takes, and whether it grows with the table: N commits of one small file each, on a local disk.
+ *   commit_bench DIRECTORY COMMITS [sync] [batch]
+ * Prints medians of wall and CPU time around commits 100, 1,000, 10,000 ..., and what the syncs alone take.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "commit/commit.h"
+
+enum { COLUMNS = 8, WINDOW = 50 };
+
+static tl_field fields[COLUMNS];
+static tl_schema schema = {.n_fields = COLUMNS, .fields = fields};
+static const char *const names[COLUMNS] = {"ts", "machine", "a", "b", "c", "d", "e", "f"};
+
+static int64_t clock_of(clockid_t id) {
+    struct timespec t;
+    (void)clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void die(const tl_error *err) {
+    fprintf(stderr, "%s\n", err->message);
+    exit(1);
+}
+
+static void stage(tl_store *s, int64_t number, tl_staged *out) {
+    static uint8_t bytes[1700];
+    static int64_t bound[2], times[1], machines[1];
+    static double values[1];
+    static tl_column columns[COLUMNS];
+    *out = (tl_staged){.n_files = 1, .rows = 10, .rows_in = 10, .bytes = sizeof bytes, .n_touched = 1};
+    tl_arena *a = &out->arena;
+    int32_t day = (int32_t)(number / 500);
+    out->files = tl_arena_array(a, 1, sizeof *out->files);
+    out->keys = tl_arena_array(a, 1, sizeof *out->keys);
+    out->touched = tl_arena_array(a, 1, sizeof *out->touched);
+    tl_column_stats *stats = tl_arena_array(a, COLUMNS, sizeof *stats);
+    tl_partition_value *p = tl_arena_array(a, 1, sizeof *p);
+    char *key = tl_arena_format(a, "default/r/data/ts_day=%d/%lld.parquet", day, (long long)number);
+    char *uri = tl_store_uri(s, key);
+    tl_error err;
+    bound[0] = number;
+    bound[1] = number + 5;
+    for (int i = 0; i < COLUMNS; i++) {
+        stats[i] = (tl_column_stats){.field_id = i + 1, .size = 100, .values = 10, .nulls = 0, .nans = 0,
+                                     .lower = {(uint8_t *)&bound[0], 8}, .upper = {(uint8_t *)&bound[1], 8}};
+    }
+    p->value = (tl_bytes){tl_arena_copy(a, &day, 4), 4};
+    out->files[0] = (tl_data_file){.path = tl_arena_strdup(a, uri), .format = "PARQUET", .partition = p, .n_partition = 1,
+                                   .record_count = 10, .file_size = sizeof bytes, .columns = stats, .n_columns = COLUMNS,
+                                   .sort_order_id = 1, .content_offset = -1, .content_size = -1};
+    tl_free(uri);
+    out->keys[0] = key;
+    out->touched[0] = (tl_touched){day, bound[0], bound[1], 10};
+    times[0] = number;
+    machines[0] = number % 50;
+    for (int i = 0; i < COLUMNS; i++) {
+        columns[i] = (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = 1,
+                                 .values = i == 0 ? (void *)times : i == 1 ? (void *)machines : (void *)values};
+    }
+    out->newest = (tl_rows){.n_rows = 1, .n_columns = COLUMNS, .columns = columns};
+    if (tl_store_put(s, key, (tl_bytes){bytes, sizeof bytes}, TL_PUT_LATER, &err) != TL_OK) {
+        die(&err);
+    }
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_ms(int64_t *v, int n) {
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return (double)v[n / 2] / 1000;
+}
+
+/* One sync of a small new file, and of its folder. */
+static double bare_sync_ms(const char *dir) {
+    int64_t spans[WINDOW];
+    char path[4096];
+    int folder = open(dir, O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < WINDOW; i++) {
+        (void)snprintf(path, sizeof path, "%s/sync-%d", dir, i);
+        int fd = open(path, O_CREAT | O_WRONLY, 0600);
+        (void)!write(fd, path, 1700);
+        int64_t begin = clock_of(CLOCK_MONOTONIC);
+        (void)fdatasync(fd);
+        (void)fsync(folder);
+        spans[i] = (clock_of(CLOCK_MONOTONIC) - begin) / 2;
+        (void)close(fd);
+        (void)unlink(path);
+    }
+    (void)close(folder);
+    return median_ms(spans, WINDOW);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3) {
+        fprintf(stderr, "usage: %s DIRECTORY COMMITS [sync] [batch]\n", argv[0]);
+        return 2;
+    }
+    bool sync = false, batch = false;
+    for (int i = 3; i < argc; i++) {
+        sync = sync || strcmp(argv[i], "sync") == 0;
+        batch = batch || strcmp(argv[i], "batch") == 0;
+    }
+    int64_t commits = strtoll(argv[2], NULL, 10), wall[WINDOW], cpu[WINDOW];
+    for (int i = 0; i < COLUMNS; i++) {
+        fields[i] = (tl_field){.id = i + 1, .name = names[i], .required = i == 0,
+                               .type = {.id = i == 0 ? TL_TYPE_TIMESTAMPTZ : i == 1 ? TL_TYPE_LONG : TL_TYPE_DOUBLE}};
+    }
+    static const char *const key[] = {"machine"};
+    tl_create_options o = {.schema = &schema, .time_column = "ts", .series_key = key, .n_series_key = 1, .dedup = -1};
+    tl_store *s;
+    tl_table *t;
+    tl_error err;
+    if (tl_store_open(argv[1], true, NULL, &s, &err) != TL_OK || tl_table_create(s, "default", "r", &o, &t, &err) != TL_OK) {
+        die(&err);
+    }
+    printf("one bare sync: %.2f ms\n", bare_sync_ms(argv[1]));
+    int64_t mark = 100;
+    for (int64_t i = 0; i < commits; i++) {
+        tl_staged staged;
+        tl_commit_result r;
+        tl_table *newer;
+        char id[32];
+        (void)snprintf(id, sizeof id, "batch-%lld", (long long)i);
+        stage(s, i, &staged);
+        tl_commit_options options = {.no_sync = !sync, .batch_id = batch ? id : NULL};
+        int64_t w = clock_of(CLOCK_MONOTONIC), c = clock_of(CLOCK_PROCESS_CPUTIME_ID);
+        if (tl_commit_append(t, &staged, &options, &r, &newer, &err) != TL_OK) {
+            die(&err);
+        }
+        wall[i % WINDOW] = clock_of(CLOCK_MONOTONIC) - w;
+        cpu[i % WINDOW] = clock_of(CLOCK_PROCESS_CPUTIME_ID) - c;
+        staged.newest = (tl_rows){0};
+        tl_staged_free(&staged);
+        tl_table_release(t);
+        t = newer;
+        if (i + 1 == mark) {
+            printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW), median_ms(cpu, WINDOW));
+            fflush(stdout);
+            mark = mark == 100 ? 250 : mark == 250 ? 1000 : mark * 2;
+        }
+    }
+    tl_table_release(t);
+    tl_store_close(s);
+    return 0;
+}
