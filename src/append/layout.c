@@ -123,6 +123,28 @@ static tl_status plan_part(planning *p, uint32_t part, tl_error *err) {
     return TL_OK;
 }
 
+/* Can a row group of the most rows there may be pass the byte limit at all? A bound from the widths and the longest
+ * values saves the weighing of each row in all but a few appends; nested columns are weighed always. */
+static bool may_be_heavy(const planning *p) {
+    size_t row = 0;
+    for (int32_t c = 0; c < p->n_columns; c++) {
+        size_t most = 0;
+        for (int32_t i = 0; i < p->sources->n; i++) {
+            const tl_column *column = &p->sources->list[i].columns[c];
+            if (column->kind == TL_COLUMN_STRUCT || column->kind == TL_COLUMN_LIST) {
+                return true;
+            }
+            most = column->kind == TL_COLUMN_FIXED && (size_t)column->width > most ? (size_t)column->width : most;
+            for (int64_t r = 0; column->kind == TL_COLUMN_BYTES && r < column->length; r++) {
+                size_t len = (size_t)(tl_column_offset(column, r + 1) - tl_column_offset(column, r));
+                most = len > most ? len : most;
+            }
+        }
+        row += most + 4;
+    }
+    return row > p->o->bytes / ((size_t)p->o->rows + p->o->rows / 4 + 1);
+}
+
 tl_status tl_layout_plan(const tl_sorted *sorted, const tl_sources *sources, int32_t n_columns, size_t source_bytes,
                          const tl_layout_options *options, tl_layout *out, tl_error *err) {
     *out = (tl_layout){0};
@@ -130,8 +152,8 @@ tl_status tl_layout_plan(const tl_sorted *sorted, const tl_sources *sources, int
                   .sources = sources,
                   .n_columns = n_columns,
                   .o = options,
-                  .weigh = source_bytes > options->bytes,
                   .out = out};
+    p.weigh = source_bytes > options->bytes && may_be_heavy(&p);
     for (uint32_t i = 0; i < sorted->n_parts; i++) {
         tl_status status = plan_part(&p, i, err);
         if (status != TL_OK) {

@@ -11,6 +11,7 @@
 
 #define NO_ID UINT32_MAX
 #define NULL_LEN UINT32_MAX /* the entry that stands for null */
+#define SPARSE_VALUES 4096  /* while there are few values the table is nearly empty: hardly ever a second look */
 #define CHUNK 1024          /* rows ranked column by column at a time: the numbers stay in the cache */
 
 typedef struct key_value {
@@ -153,13 +154,14 @@ static tl_status value_table_grow(value_table *t, tl_error *err) {
         return tl_fail_memory(err, cap * sizeof *values);
     }
     t->values = values;
-    uint32_t *slots = tl_calloc((size_t)cap * 2, sizeof *slots);
+    uint32_t n_slots = cap <= SPARSE_VALUES ? cap * 8 : cap * 2;
+    uint32_t *slots = tl_calloc(n_slots, sizeof *slots);
     if (!slots) {
-        return tl_fail_memory(err, (size_t)cap * 2 * sizeof *slots);
+        return tl_fail_memory(err, n_slots * sizeof *slots);
     }
     tl_free(t->slots);
     t->slots = slots;
-    t->mask = cap * 2 - 1;
+    t->mask = n_slots - 1;
     t->cap = cap;
     for (uint32_t i = 0; i < t->n; i++) {
         uint32_t at = (uint32_t)value_hash(&t->values[i]) & t->mask;

@@ -98,13 +98,16 @@ static pair_list *merge_sort(pair_list *a, pair_list *b, size_t n) {
 
 static pair_list *radix_sort(pair_list *a, pair_list *b, size_t n) {
     int64_t least = a->times[0], greatest = a->times[0];
+    uint64_t differ = 0; /* low bits that all times share need no pass: whole seconds have six of them */
     for (size_t i = 1; i < n; i++) {
         least = a->times[i] < least ? a->times[i] : least;
         greatest = a->times[i] > greatest ? a->times[i] : greatest;
+        differ |= (uint64_t)a->times[i] ^ (uint64_t)a->times[0];
     }
     uint64_t range = (uint64_t)greatest - (uint64_t)least;
     uint32_t counts[1 << RADIX_BITS];
-    for (unsigned shift = 0; shift < 64 && range >> shift; shift += RADIX_BITS) {
+    unsigned from = differ ? (unsigned)__builtin_ctzll(differ) : 0;
+    for (unsigned shift = from; shift < 64 && range >> shift; shift += RADIX_BITS) {
         memset(counts, 0, sizeof counts);
         for (size_t i = 0; i < n; i++) {
             counts[(((uint64_t)a->times[i] - (uint64_t)least) >> shift) & ((1 << RADIX_BITS) - 1)]++;

@@ -192,17 +192,31 @@ static tl_status tabled_bucket(tl_splitter *s, uint32_t series, uint32_t *out, t
     return TL_OK;
 }
 
+/* Where the partition last seen around a time is noted: steps of about half a partition. */
+static uint32_t *near_place(tl_splitter *s, int64_t us) {
+    unsigned shift = s->chunk == TL_TRANSFORM_HOUR ? 31 : s->chunk == TL_TRANSFORM_DAY ? 35 : 40;
+    return &s->near[((uint64_t)us >> shift) & (TL_COUNT(s->near) - 1)];
+}
+
+static bool holds(const tl_partition_span *p, int64_t us) { return us >= p->first_us && us <= p->last_us; }
+
 tl_status tl_splitter_add(tl_splitter *s, const uint8_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
                           tl_error *err) {
     *bad = -1;
     for (int64_t i = 0; i < n_rows; i++) {
         int64_t us = tl_load_i64(times + i * 8);
-        if (s->n_partitions == 0 || us < s->partitions[s->last].first_us || us > s->partitions[s->last].last_us) {
-            bool held;
-            TL_TRY(find_partition(s, us, &held, err));
-            if (!held) {
-                *bad = i;
-                return TL_INVALID;
+        if (s->n_partitions == 0 || !holds(&s->partitions[s->last], us)) {
+            uint32_t *near = near_place(s, us);
+            if (s->n_partitions > 0 && holds(&s->partitions[*near], us)) {
+                s->last = *near;
+            } else {
+                bool held;
+                TL_TRY(find_partition(s, us, &held, err));
+                if (!held) {
+                    *bad = i;
+                    return TL_INVALID;
+                }
+                *near = s->last;
             }
         }
         const tl_partition_span *p = &s->partitions[s->last];

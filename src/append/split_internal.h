@@ -35,6 +35,7 @@ typedef struct tl_splitter {
     uint32_t *slots;      /* hashed mode: bucket number + 1 */
     uint32_t mask;
     uint32_t last;        /* partition of the row before */
+    uint32_t near[64];    /* by time, roughly: the partition last seen there */
 } tl_splitter;
 
 void tl_splitter_init(tl_splitter *s, tl_transform chunk);
