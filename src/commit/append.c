@@ -16,7 +16,6 @@
 #include "commit/batch_ids.h"
 #include "commit/commit_internal.h"
 #include "commit/touched.h"
-#include "table/last_index.h"
 #include "table/settings.h"
 
 typedef struct append {
@@ -118,140 +117,7 @@ static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n,
     return TL_OK;
 }
 
-/* ---- last-value index ---- */
-
-static bool has_no_rows(const tl_manifest_file *carried, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        if (carried[i].added_files != 0 || carried[i].existing_files != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Joins the newest rows with the layers from `keep` on. */
-static tl_status merge_layers(append *a, const tl_index_layers *layers, int32_t keep, tl_rows *out, const tl_rows **rows,
-                              tl_error *err) {
-    const tl_schema *schema = tl_metadata_schema(&a->t->metadata);
-    *rows = &a->staged->newest;
-    for (int32_t i = layers->n; i-- > keep;) {
-        tl_rows below, joined;
-        TL_TRY(tl_index_layer_read(a->t, &layers->items[i], &below, err));
-        tl_status status = tl_last_values_merge(schema, &a->t->contract, &below, *rows, &joined, err);
-        tl_rows_free(&below);
-        TL_TRY(status);
-        tl_rows_free(out);
-        *out = joined;
-        *rows = out;
-    }
-    return TL_OK;
-}
-
-static tl_status put_layer(append *a, const tl_rows *rows, char name[128], const char **uri, tl_error *err) {
-    char uuid[TL_UUID_TEXT];
-    tl_uuid4(a->t->store->env, uuid);
-    (void)snprintf(name, 128, "lvi-%lld-%s.parquet", (long long)a->snapshot_id, uuid);
-    tl_buf parquet = {0};
-    tl_status status = tl_last_values_write(tl_metadata_schema(&a->t->metadata), &a->t->contract, rows, &parquet, err);
-    if (status == TL_OK) {
-        status = tl_commit_put_object(a->t, name, tl_buf_bytes(&parquet), &a->keys, &a->arena, uri, err);
-    }
-    tl_buf_free(&parquet);
-    return status;
-}
-
-static tl_status extend_layers(append *a, const tl_index_layers *layers, tl_property out[2], tl_error *err) {
-    const tl_rows *newest = &a->staged->newest, *rows = NULL;
-    int32_t keep = tl_index_layers_keep(layers, newest->n_rows, newest->n_columns);
-    for (int32_t i = 0; i < keep; i++) {
-        uint64_t size;
-        TL_TRY(tl_store_size(a->t->store, layers->items[i].key, &size, err)); /* cleaned away by another program */
-    }
-    tl_rows merged = {0};
-    char name[128];
-    const char *uri = NULL;
-    tl_status status = merge_layers(a, layers, keep, &merged, &rows, err);
-    int64_t n_rows = status == TL_OK ? rows->n_rows : 0;
-    if (status == TL_OK) {
-        status = put_layer(a, rows, name, &uri, err);
-    }
-    tl_rows_free(&merged);
-    TL_TRY(status);
-    tl_buf text = {0};
-    for (int32_t i = 0; status == TL_OK && i < keep; i++) {
-        status = tl_buf_printf(&text, "%s:%lld,", layers->items[i].name, (long long)layers->items[i].rows);
-    }
-    status = status == TL_OK ? tl_buf_printf(&text, "%s:%lld", name, (long long)n_rows) : status;
-    const char *list = status == TL_OK ? tl_arena_strndup(&a->arena, (const char *)text.data, text.len) : NULL;
-    tl_buf_free(&text);
-    if (!list) {
-        return tl_fail_memory(err, 256);
-    }
-    out[0] = (tl_property){TL_INDEX_LAYERS_KEY, list};
-    out[1] = (tl_property){TL_INDEX_KEY, keep == 0 ? uri : NULL};
-    return TL_OK;
-}
-
-/* Timelake 0.7.0 does not tell the rows of its index; -1 stays where it cannot be read. On failure frees `all`. */
-static tl_status count_rows(append *a, tl_index_layer *layer, tl_index_layers *all, tl_error *err) {
-    tl_rows rows;
-    if (layer->rows >= 0) {
-        return TL_OK;
-    }
-    tl_status status = tl_index_layer_read(a->t, layer, &rows, err);
-    if (status == TL_OK) {
-        layer->rows = rows.n_rows;
-        tl_rows_free(&rows);
-    } else if (status == TL_NO_MEMORY) {
-        tl_index_layers_free(all);
-        return status;
-    }
-    return TL_OK;
-}
-
-/* The summary keys of the index; values NULL = no index: the base has rows and none that can be trusted, or it cannot be
- * read. Only the end of memory, or a store that cannot write, fails the commit. */
-static tl_status extend_index(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_property out[2], tl_error *err) {
-    out[0] = (tl_property){TL_INDEX_LAYERS_KEY, NULL};
-    out[1] = (tl_property){TL_INDEX_KEY, NULL};
-    const tl_snapshot *current = tl_metadata_current(&a->t->metadata);
-    const tl_rows *newest = &a->staged->newest;
-    if (a->t->contract.time < 0 || newest->n_columns != tl_metadata_schema(&a->t->metadata)->n_fields || newest->n_rows == 0) {
-        return TL_OK;
-    }
-    tl_index_layers layers = {0};
-    if (current && !has_no_rows(carried, n_carried)) {
-        tl_status found = tl_index_layers_find(a->t, current, &layers, err);
-        if (found != TL_OK) {
-            return found == TL_NO_MEMORY ? found : TL_OK;
-        }
-        for (int32_t i = 0; i < layers.n; i++) {
-            TL_TRY(count_rows(a, &layers.items[i], &layers, err));
-        }
-    }
-    tl_error why = {{0}};
-    tl_status status = extend_layers(a, &layers, out, &why);
-    tl_index_layers_free(&layers);
-    if (status == TL_OK || status == TL_NOT_FOUND || status == TL_CORRUPT || status == TL_UNSUPPORTED || status == TL_IO) {
-        return TL_OK; /* the commit does not depend on its index */
-    }
-    return tl_fail(err, status, "%s", why.message);
-}
-
 /* ---- the snapshot ---- */
-
-static tl_status put_list(append *a, const tl_manifest_file *list, int64_t n, const char **uri, tl_error *err) {
-    char uuid[TL_UUID_TEXT], name[128];
-    tl_uuid4(a->t->store->env, uuid);
-    (void)snprintf(name, sizeof name, "snap-%lld-%s.avro", (long long)a->snapshot_id, uuid);
-    tl_buf avro = {0};
-    tl_status status = tl_manifest_list_write(list, n, a->snapshot_id, a->t->metadata.current_snapshot_id, a->sequence, &avro, err);
-    if (status == TL_OK) {
-        status = tl_commit_put_object(a->t, name, tl_buf_bytes(&avro), &a->keys, &a->arena, uri, err);
-    }
-    tl_buf_free(&avro);
-    return status;
-}
 
 static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out, tl_error *err) {
     const tl_commit_options *o = a->options;
@@ -261,7 +127,7 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
     }
     extra[0] = (tl_property){TL_BATCH_ID_SUMMARY, o->batch_id};
     extra[1] = (tl_property){TL_TOUCHED_SUMMARY, a->touched && *a->touched ? a->touched : NULL};
-    TL_TRY(extend_index(a, carried, n_carried, &extra[2], err));
+    TL_TRY(tl_commit_extend_index(a->t, &a->staged->newest, a->snapshot_id, n_carried == 0, &a->keys, &a->arena, &extra[2], err));
     if (o->n_summary) {
         memcpy(extra + 4, o->summary, (size_t)o->n_summary * sizeof *extra);
     }
@@ -325,7 +191,7 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
     tl_snapshot s = {.snapshot_id = a->snapshot_id, .parent_id = a->t->metadata.current_snapshot_id, .sequence_number = a->sequence,
                      .schema_id = a->t->metadata.current_schema_id};
     TL_TRY(make_summary(a, list + 1, n - 1, &s, err));
-    TL_TRY(put_list(a, list, n, &s.manifest_list, err));
+    TL_TRY(tl_commit_put_list(a->t, list, n, a->snapshot_id, a->sequence, &a->keys, &a->arena, &s.manifest_list, err));
     TL_TRY(tl_commit_next(a->t, next, err));
     s.timestamp_ms = next->now_ms;
     tl_status status = tl_metadata_add_snapshot(&next->metadata, &s, err);
@@ -342,14 +208,6 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
 }
 
 /* ---- attempts ---- */
-
-static int64_t new_snapshot_id(const tl_table *t) {
-    int64_t id;
-    do {
-        id = (int64_t)(tl_env_random_u64(t->store->env) >> 1);
-    } while (id == 0 || id == INT64_MAX || tl_metadata_snapshot(&t->metadata, id));
-    return id;
-}
 
 /* TL_EXISTS = lost a race. */
 static tl_status attempt(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
@@ -409,7 +267,7 @@ static tl_status commit_files(append *a, tl_commit_result *result, tl_table **ou
         status = touched ? TL_OK : tl_fail_memory(err, 256);
     }
     a->touched = touched;
-    a->snapshot_id = new_snapshot_id(a->base);
+    a->snapshot_id = tl_commit_new_snapshot_id(a->base);
     if (status == TL_OK) {
         status = run_attempts(a, result, out, err);
     }

@@ -40,6 +40,11 @@ tl_status tl_commit_properties(tl_table *base, const tl_property *changes, int32
 /* Makes an older snapshot current again (no new snapshot). TL_NOT_FOUND when it is not kept any more. */
 tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out, tl_error *err) TL_CHECKED;
 
+/* Gives the current snapshot a last-value index that it lacks (another program committed, a file was lost): a `replace`
+ * snapshot with the same files. `newest` = the newest row of each series of exactly `base`'s current snapshot, sorted by
+ * series key (tl_latest_rows). TL_CONFLICT when the table has moved on meanwhile; TL_INVALID for a plain or empty table. */
+tl_status tl_commit_last_values(tl_table *base, const tl_rows *newest, tl_table **out, tl_error *err) TL_CHECKED;
+
 /* After a commit, best effort: version hint and head. */
 void tl_commit_publish(tl_table *t);
 

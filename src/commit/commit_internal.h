@@ -27,6 +27,17 @@ tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_
 tl_status tl_commit_carry_manifests(tl_table *base, int64_t snapshot_id, int64_t sequence, tl_key_list *keys,
                                     tl_arena *arena, tl_manifest_file **out, int64_t *n, tl_error *err) TL_CHECKED;
 
+/* Puts the manifest list of a snapshot on top of the base's current one. */
+tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id, int64_t sequence,
+                             tl_key_list *keys, tl_arena *arena, const char **uri, tl_error *err) TL_CHECKED;
+
+/* ---- last-value index (last_index.c); the rules are in table/last_index.h ---- */
+
+/* Summary keys of the next snapshot's index: the base's, extended by `newest`. Values NULL = no index: the base has rows
+ * (`base_empty` false) and none that can be trusted, or it cannot be read. Fails only when memory ends. */
+tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty, tl_key_list *keys,
+                                 tl_arena *arena, tl_property out[2], tl_error *err) TL_CHECKED;
+
 /* ---- summary (summary.c) ---- */
 
 /* What a commit changes, for the counters of spec a.5. */
@@ -52,6 +63,8 @@ typedef struct tl_next {
 } tl_next;
 
 tl_status tl_commit_next(const tl_table *base, tl_next *out, tl_error *err) TL_CHECKED;
+
+int64_t tl_commit_new_snapshot_id(const tl_table *t);
 
 /* Puts the next version, if absent. `next->metadata` is taken in any case. `snapshot_id` = the snapshot that is new in
  * it, -1 = none. TL_OK: it is the table's version now, `*out` the table at it. TL_EXISTS: another's version took the

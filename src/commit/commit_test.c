@@ -1239,6 +1239,25 @@ static void missing_or_corrupt_index_files_never_fail_a_commit(void **state) {
     }
 }
 
+static void an_index_that_cannot_be_written_does_not_fail_the_commit(void **state) {
+    (void)state;
+    tl_store *s = open_faulty();
+    tl_table *t = create(s);
+    double sum;
+    append_rows(&t, 0, 0, 10, 1000, 1.0);
+    tl_fault_rule rule = {.ops = TL_OP_PUT, .key_part = "/lvi-", .fault = TL_FAULT_IO};
+    tl_faulty_script(s, &rule, 1);
+    append_rows(&t, 1, 0, 3, 2000, 1.0);
+    tl_faulty_script(s, NULL, 0);
+    assert_null(summary_of(t, TL_INDEX_LAYERS_KEY));
+    assert_int_equal(index_of(t, &sum), -1);
+    contents c;
+    read_contents(s, &c);
+    assert_int_equal(c.n, 2);
+    tl_table_release(t);
+    tl_store_close(s);
+}
+
 static const char *copied[2];
 
 static void copy_index_keys(tl_metadata *m) {
@@ -1278,6 +1297,38 @@ static void a_copied_index_key_is_believed_only_for_the_same_rows(void **state) 
         tl_table_release(t);
         tl_store_close(s);
     }
+}
+
+static void an_index_is_given_anew(void **state) {
+    (void)state;
+    tl_store *s = open_memory();
+    tl_table *t = create(s), *out;
+    double sum;
+    append_rows(&t, 0, 0, 10, 1000, 1.0);
+    commit_well(&t, 1, "b"); /* by a program that knows no index */
+    assert_int_equal(index_of(t, &sum), -1);
+    tl_staged dummy = {0};
+    index_rows rows;
+    set_newest(&dummy, &rows, 0, 12, 2000, 2.0);
+    assert_int_equal(tl_commit_last_values(t, &dummy.newest, &out, NULL), TL_OK);
+    assert_string_equal(summary_of(out, "operation"), "replace");
+    assert_int_equal(index_of(out, &sum), 12);
+    assert_non_null(summary_of(out, TL_INDEX_KEY));
+    tl_table *stale;
+    assert_int_equal(tl_commit_last_values(t, &dummy.newest, &stale, NULL), TL_CONFLICT);
+    tl_table_release(t);
+    t = out;
+    bool found;
+    assert_int_equal(tl_commit_find_batch(t, "b", &found, NULL), TL_OK);
+    assert_true(found);
+    append_rows(&t, 2, 0, 1, 3000, 7.0);
+    assert_int_equal(index_of(t, &sum), 12);
+    assert_true(sum == 11 * 2.0 + 7.0);
+    contents c;
+    read_contents(s, &c);
+    assert_int_equal(c.n, 3);
+    tl_table_release(t);
+    tl_store_close(s);
 }
 
 /* ---- touched ranges ---- */
@@ -1356,7 +1407,9 @@ int main(void) {
         cmocka_unit_test(large_layers_are_left_alone),
         cmocka_unit_test(rows_that_do_not_match_the_layer_make_the_index_useless_not_wrong),
         cmocka_unit_test(missing_or_corrupt_index_files_never_fail_a_commit),
+        cmocka_unit_test(an_index_that_cannot_be_written_does_not_fail_the_commit),
         cmocka_unit_test(a_copied_index_key_is_believed_only_for_the_same_rows),
+        cmocka_unit_test(an_index_is_given_anew),
         cmocka_unit_test(touched_ranges_are_joined_where_they_are_closest),
     };
     return cmocka_run_group_tests_name("commit", tests, NULL, NULL);

@@ -179,3 +179,17 @@ tl_status tl_commit_carry_manifests(tl_table *base, int64_t snapshot_id, int64_t
     tl_arena_free(&m.bytes);
     return status;
 }
+
+tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id, int64_t sequence,
+                             tl_key_list *keys, tl_arena *arena, const char **uri, tl_error *err) {
+    char uuid[TL_UUID_TEXT], name[128];
+    tl_uuid4(base->store->env, uuid);
+    (void)snprintf(name, sizeof name, "snap-%lld-%s.avro", (long long)snapshot_id, uuid);
+    tl_buf avro = {0};
+    tl_status status = tl_manifest_list_write(list, n, snapshot_id, base->metadata.current_snapshot_id, sequence, &avro, err);
+    if (status == TL_OK) {
+        status = tl_commit_put_object(base, name, tl_buf_bytes(&avro), keys, arena, uri, err);
+    }
+    tl_buf_free(&avro);
+    return status;
+}

@@ -43,6 +43,10 @@ tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_
     tl_status status = *uri ? tl_key_list_add(keys, key, err) : tl_fail_memory(err, 256);
     if (status == TL_OK) {
         status = tl_store_put(t->store, key, data, TL_PUT_LATER, err);
+        if (status != TL_OK) { /* the commit may go on without it */
+            (void)!tl_store_remove(t->store, key, NULL);
+            tl_free(keys->items[--keys->n]);
+        }
     }
     tl_free(full);
     tl_free(key);

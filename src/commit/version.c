@@ -52,6 +52,14 @@ int32_t tl_commit_attempts(const tl_table *t, int32_t option) {
     return n > 1000000 ? 1000000 : (int32_t)n;
 }
 
+int64_t tl_commit_new_snapshot_id(const tl_table *t) {
+    int64_t id;
+    do {
+        id = (int64_t)(tl_env_random_u64(t->store->env) >> 1);
+    } while (id == 0 || id == INT64_MAX || tl_metadata_snapshot(&t->metadata, id));
+    return id;
+}
+
 /* Is `snapshot_id` in the newest version's history? Metadata of a later version that has it proves the commit. */
 static tl_status look_in_history(tl_table *base, int64_t snapshot_id, bool *found, int64_t *newest, tl_error *err) {
     char ns[256], name[256];
