@@ -1,4 +1,5 @@
-/* The decoders by hand-made bytes: every bit width against a slow unpacker, runs, levels, deltas, and bytes that lie. */
+/* The decoders by hand-made bytes: every bit width against a slow unpacker, runs, levels, deltas, and bytes that lie.
+ */
 #include "parquet/testing_internal.h"
 
 #include <string.h>
@@ -197,8 +198,9 @@ static void dictionary_indices_are_checked(void **state) {
     TL_OKAY(tl_pq_decode_plain((tl_bytes){(const uint8_t *)values, sizeof values}, 3, &dict, &err));
     dict.n = 3;
     TL_OKAY(tl_pq_vector_reserve(&v, 16, &err));
-    const uint8_t good[] = {2, 2 << 1, 1, 1 << 1 | 1, 0x24, 0x09};         /* 20 20, then 0 1 2 0 1 2 0 0 */
-    const uint8_t run_over[] = {2, 2 << 1, 3}, packed_over[] = {2, 3, 0xff, 0xff}, wide[] = {33, 2, 0}, short_[] = {2, 4};
+    const uint8_t good[] = {2, 2 << 1, 1, 1 << 1 | 1, 0x24, 0x09}; /* 20 20, then 0 1 2 0 1 2 0 0 */
+    const uint8_t run_over[] = {2, 2 << 1, 3}, packed_over[] = {2, 3, 0xff, 0xff}, wide[] = {33, 2, 0},
+                  short_[] = {2, 4};
     TL_OKAY(tl_pq_decode_dictionary((tl_bytes){good, sizeof good}, 10, &dict, &v, &err));
     const int32_t want[] = {20, 20, 10, 20, 30, 10, 20, 30, 10, 10};
     assert_memory_equal(v.values, want, sizeof want);
@@ -207,7 +209,8 @@ static void dictionary_indices_are_checked(void **state) {
     assert_int_equal(tl_pq_decode_dictionary((tl_bytes){wide, 3}, 1, &dict, &v, NULL), TL_CORRUPT);
     assert_int_equal(tl_pq_decode_dictionary((tl_bytes){short_, 2}, 2, &dict, &v, NULL), TL_CORRUPT);
     assert_int_equal(tl_pq_decode_dictionary((tl_bytes){good, 0}, 1, &dict, &v, NULL), TL_CORRUPT);
-    assert_int_equal(tl_pq_decode_values(TL_PQ_RLE_DICTIONARY, (tl_bytes){good, 6}, 2, NULL, &v, NULL, NULL), TL_CORRUPT);
+    assert_int_equal(tl_pq_decode_values(TL_PQ_RLE_DICTIONARY, (tl_bytes){good, 6}, 2, NULL, &v, NULL, NULL),
+                     TL_CORRUPT);
     const uint8_t huge[] = {32, 2, 0xff, 0xff, 0xff, 0xff, 3, 0xff, 0xff, 0xff, 0xff};
     assert_int_equal(tl_pq_decode_dictionary((tl_bytes){huge, 6}, 1, &dict, &v, NULL), TL_CORRUPT);
     tl_pq_vector_free(&dict);
@@ -237,7 +240,7 @@ static void delta_headers_that_make_no_sense_are_refused(void **state) {
     tl_pq_vector v = vector_of(TL_PQ_INT64, 8), narrow = vector_of(TL_PQ_INT32, 4);
     TL_OKAY(tl_pq_vector_reserve(&v, 300, &err));
     TL_OKAY(tl_pq_vector_reserve(&narrow, 300, &err));
-    const uint8_t one[] = {0x80, 1, 4, 1, 13};               /* block 128, 4 miniblocks, 1 value: -7 */
+    const uint8_t one[] = {0x80, 1, 4, 1, 13};                    /* block 128, 4 miniblocks, 1 value: -7 */
     const uint8_t constant[] = {0x80, 1, 4, 5, 2, 4, 0, 0, 0, 0}; /* 1, then four steps of 2 in no bits at all */
     const uint8_t no_minis[] = {0x80, 1, 0, 1, 2}, odd_block[] = {0x81, 1, 4, 1, 2}, zero[] = {0, 4, 1, 2};
     const uint8_t short_[] = {0x80, 1, 4, 2, 2, 0, 1, 0, 0, 0}, wide[] = {0x80, 1, 4, 2, 2, 0, 65, 0, 0, 0, 9, 9, 9, 9};

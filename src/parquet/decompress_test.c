@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "parquet/codec.h"
 
-static const tl_pq_codec codecs[] = {TL_PQ_UNCOMPRESSED, TL_PQ_SNAPPY, TL_PQ_GZIP, TL_PQ_BROTLI, TL_PQ_ZSTD,
-                                     TL_PQ_LZ4_RAW};
+static const tl_pq_codec codecs[] = {TL_PQ_UNCOMPRESSED, TL_PQ_SNAPPY, TL_PQ_GZIP,
+                                     TL_PQ_BROTLI,       TL_PQ_ZSTD,   TL_PQ_LZ4_RAW};
 
 static void fill(uint8_t *data, size_t n, tl_dice *dice) {
     for (size_t i = 0; i < n; i++) {
@@ -30,8 +30,10 @@ static void every_codec_gives_back_exactly_what_went_in(void **state) {
             TL_OKAY(tl_pq_compress(&s, codecs[c], INT32_MIN, (tl_bytes){data, sizes[k]}, &packed, &err));
             TL_OKAY(tl_pq_decompress(&s, codecs[c], tl_buf_bytes(&packed), out, sizes[k], &err));
             assert_memory_equal(out, data, sizes[k]);
-            assert_int_equal(tl_pq_decompress(&s, codecs[c], tl_buf_bytes(&packed), out, sizes[k] + 1, NULL), TL_CORRUPT);
-            assert_int_equal(tl_pq_decompress(&s, codecs[c], tl_buf_bytes(&packed), out, sizes[k] - 1, NULL), TL_CORRUPT);
+            assert_int_equal(tl_pq_decompress(&s, codecs[c], tl_buf_bytes(&packed), out, sizes[k] + 1, NULL),
+                             TL_CORRUPT);
+            assert_int_equal(tl_pq_decompress(&s, codecs[c], tl_buf_bytes(&packed), out, sizes[k] - 1, NULL),
+                             TL_CORRUPT);
             if (packed.len > 1) {
                 tl_bytes cut = {packed.data, packed.len / 2};
                 assert_int_equal(tl_pq_decompress(&s, codecs[c], cut, out, sizes[k], NULL), TL_CORRUPT);

@@ -85,6 +85,7 @@ static tl_status read_footer(tl_pq_reader *r, tl_error *err) {
     size_t cap = 0;
     const uint8_t *tail = NULL;
     uint32_t footer_len = 0;
+    tl_status status = TL_OK;
     if (size < 12) {
         return tl_fail(err, TL_CORRUPT, "not a Parquet file (only %llu bytes)", (unsigned long long)size);
     }
@@ -94,9 +95,11 @@ static tl_status read_footer(tl_pq_reader *r, tl_error *err) {
         tail = r->options.footer;
         have = r->options.footer_len;
     } else {
-        TL_TRY(tl_pq_reader_bytes(r, size - have, have, &owned, &cap, &tail, err));
+        status = tl_pq_reader_bytes(r, size - have, have, &owned, &cap, &tail, err);
     }
-    tl_status status = check_tail(tail + have, size, &footer_len, err);
+    if (status == TL_OK) {
+        status = check_tail(tail + have, size, &footer_len, err);
+    }
     if (status == TL_OK && (size_t)footer_len + 8 > have) {
         have = (size_t)footer_len + 8;
         status = tl_pq_reader_bytes(r, size - have, have, &owned, &cap, &tail, err);

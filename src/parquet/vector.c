@@ -119,7 +119,7 @@ tl_status tl_pq_vector_reserve_levels(tl_pq_vector *v, int64_t levels, tl_error 
     if (!tl_i64_add(v->n_levels, levels, &need)) {
         return tl_fail(err, TL_CORRUPT, "too many levels");
     }
-    if (need <= v->cap_levels) {
+    if (need <= v->cap_levels && (v->def || v->max_def == 0)) {
         return TL_OK;
     }
     int64_t cap = v->cap_levels > INT64_MAX / 2 ? need : v->cap_levels * 2;
