@@ -22,12 +22,12 @@ void tl_align_free(tl_align *a);
  * the arena. The input array is moved in and released with the batch. */
 typedef struct tl_batch {
     int64_t n_rows;
-    int32_t n_columns;          /* fields of the table schema */
+    int32_t n_columns; /* fields of the table schema */
     tl_column *columns;
-    struct ArrowArray input;    /* release NULL = none */
-    size_t bytes;               /* memory this batch keeps alive, about */
+    struct ArrowArray input; /* release NULL = none */
+    size_t bytes;            /* memory this batch keeps alive, about */
     tl_arena arena;
-    void **buffers;             /* large converted buffers, each freed with tl_free */
+    void **buffers; /* large converted buffers, each freed with tl_free */
     int32_t n_buffers, cap_buffers;
 } tl_batch;
 

@@ -174,7 +174,10 @@ static tl_status unpack(loader *l, tl_bytes in, tl_bytes *out) {
         *out = (tl_bytes){data, n};
         return TL_OK;
     }
-    if (want < 0 || want > MAX_LENGTH) {
+    /* No more than the format can unpack to: a block of 128 KiB needs 3 bytes in zstd, and lz4 is at best 1 in 255. */
+    int64_t most =
+        (int64_t)n < MAX_LENGTH >> 17 ? (int64_t)(n + 8) * (l->codec == CODEC_ZSTD ? 1 << 16 : 256) : MAX_LENGTH;
+    if (want < 0 || want > most) {
         return broken(l, "a compressed buffer has no valid length");
     }
     uint8_t *p = body_alloc(l->body, (size_t)want);
