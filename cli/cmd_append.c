@@ -6,6 +6,8 @@ static tl_status run_append(tl_cli *cli, tl_error *err) {
     char *name = NULL;
     tl_input_options options = {0};
     tl_paths paths = {0};
+    int64_t rows;
+    TL_TRY(tl_value_count(cli, "rows-per-commit", 0, &rows, err)); /* wrong usage is told first */
     TL_TRY(tl_ingest_options(cli, &options, err));
     tl_status status = tl_cli_full_name(cli->operands[0], &name, err);
     if (status == TL_OK) {

@@ -1,85 +1,49 @@
-/* Arrow IPC, files and streams. A file is a stream behind eight bytes of magic, with an index at its end. */
+/* Arrow IPC, files and streams. */
 #include <errno.h>
-#include <fcntl.h>
-#include <nanoarrow/nanoarrow_ipc.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "arrow/stream.h"
 #include "cli/input.h"
-
-enum { MAGIC = 8 }; /* "ARROW1" and two zeros */
 
 typedef struct arrow {
     tl_input base;
     char *name;
-    int fd;
-    uint64_t read, size;
-    uint8_t head[MAGIC]; /* read to see which kind it is, and not yet handed on */
-    size_t head_at, head_len;
+    FILE *file; /* closed here: its position is the progress */
+    bool standard;
+    uint64_t size;
     struct ArrowArrayStream stream;
 } arrow;
 
-/* Bytes for the IPC reader: whole blocks, less only at the end. */
-static ArrowErrorCode give(struct ArrowIpcInputStream *self, uint8_t *to, int64_t want, int64_t *given,
-                           struct ArrowError *error) {
-    arrow *a = self->private_data;
-    *given = 0;
-    while (*given < want && a->head_at < a->head_len) {
-        to[(*given)++] = a->head[a->head_at++];
-    }
-    while (*given < want) {
-        ssize_t n = read(a->fd, to + *given, (size_t)(want - *given));
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            ArrowErrorSet(error, "%s", strerror(errno));
-            return EIO;
-        }
-        if (n == 0) {
-            break;
-        }
-        *given += n;
-        a->read += (uint64_t)n;
-    }
-    return NANOARROW_OK;
-}
-
-static void give_release(struct ArrowIpcInputStream *self) { self->release = NULL; }
-
-static tl_status failed(arrow *a, int code, tl_error *err) {
-    const char *text = a->stream.get_last_error(&a->stream);
-    return tl_fail(err, code == EIO ? TL_IO : code == ENOMEM ? TL_NO_MEMORY : TL_CORRUPT, "%s: %s", a->name,
-                   text && *text ? text : "this is no Arrow IPC");
-}
-
 static tl_status arrow_schema(tl_input *self, struct ArrowSchema *out, tl_error *err) {
     arrow *a = (arrow *)self;
-    int code = a->stream.get_schema(&a->stream, out);
-    return code == 0 ? TL_OK : failed(a, code, err);
+    tl_status status = tl_stream_schema(&a->stream, out, err);
+    if (status != TL_OK) {
+        tl_error_prefix(err, "%s: ", a->name);
+    }
+    return status;
 }
 
 static tl_status arrow_next(tl_input *self, int64_t max_rows, struct ArrowArray *out, tl_error *err) {
     arrow *a = (arrow *)self;
     (void)max_rows;
-    do { /* batches without rows are nothing to the append path */
-        *out = (struct ArrowArray){0};
-        int code = a->stream.get_next(&a->stream, out);
-        if (code != 0) {
-            return failed(a, code, err);
+    for (;;) {
+        tl_status status = tl_stream_next(&a->stream, out, err);
+        if (status != TL_OK) {
+            tl_error_prefix(err, "%s: ", a->name);
         }
-        if (out->release && out->length == 0) {
-            out->release(out);
-            continue;
+        if (status != TL_OK || !out->release || out->length > 0) {
+            return status;
         }
-        return TL_OK;
-    } while (true);
+        out->release(out); /* a batch without rows is nothing to the append path */
+    }
 }
 
 static void arrow_progress(const tl_input *self, uint64_t *done, uint64_t *size) {
-    *done = ((const arrow *)self)->read;
-    *size = ((const arrow *)self)->size;
+    const arrow *a = (const arrow *)self;
+    off_t at = a->size ? ftello(a->file) : 0;
+    *done = at > 0 ? (uint64_t)at : 0;
+    *size = a->size;
 }
 
 static void arrow_close(tl_input *self) {
@@ -87,8 +51,8 @@ static void arrow_close(tl_input *self) {
     if (a->stream.release) {
         a->stream.release(&a->stream);
     }
-    if (a->fd > 0) {
-        (void)close(a->fd);
+    if (a->file && !a->standard) {
+        (void)fclose(a->file);
     }
     tl_free(a->name);
     tl_free(a);
@@ -96,27 +60,28 @@ static void arrow_close(tl_input *self) {
 
 static const tl_input_ops arrow_ops = {arrow_schema, arrow_next, NULL, arrow_progress, arrow_close};
 
-static tl_status open_stream(arrow *a, tl_error *err) {
-    struct ArrowIpcInputStream bytes = {give, give_release, a};
-    struct ArrowError why = {{0}};
-    int64_t n;
-    if (give(&bytes, a->head, MAGIC, &n, &why) != NANOARROW_OK) {
-        return tl_fail(err, TL_IO, "%s: %s", a->name, why.message);
+static tl_status open_stream(arrow *a, const char *path, tl_error *err) {
+    struct stat st;
+    if (!a->file) {
+        return errno == ENOENT ? tl_fail(err, TL_NOT_FOUND, "%s: no such file", path)
+                               : tl_fail(err, TL_IO, "%s: %s", path, strerror(errno));
     }
-    if (n == 0) {
+    if (fstat(fileno(a->file), &st) == 0 && S_ISDIR(st.st_mode)) {
+        return tl_fail(err, TL_INVALID, "%s: this is a directory", path);
+    }
+    a->size = fstat(fileno(a->file), &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    int first = fgetc(a->file);
+    if (first == EOF) {
         return tl_fail(err, TL_INVALID, "%s: the file is empty", a->name);
     }
-    a->head_len = (size_t)n;
-    if (n == MAGIC && memcmp(a->head, "ARROW1\0\0", MAGIC) == 0) {
-        a->head_len = 0;
-    } else if (n < 4 || memcmp(a->head, "\xff\xff\xff\xff", 4) != 0) {
-        return tl_fail(err, TL_INVALID, "%s: this is neither an Arrow IPC file nor an IPC stream", a->name);
-    }
-    if (ArrowIpcArrayStreamReaderInit(&a->stream, &bytes, NULL) != NANOARROW_OK) {
-        return tl_fail_memory(err, sizeof a->stream);
+    (void)ungetc(first, a->file);
+    tl_status status = tl_ipc_read(a->file, false, &a->stream, err);
+    if (status != TL_OK) {
+        tl_error_prefix(err, "%s: ", a->name);
+        return status;
     }
     struct ArrowSchema schema = {0};
-    TL_TRY(arrow_schema(&a->base, &schema, err));
+    TL_TRY(arrow_schema(&a->base, &schema, err)); /* a file that is none is told now */
     schema.release(&schema);
     return TL_OK;
 }
@@ -127,21 +92,14 @@ tl_status tl_input_open_arrow(const char *path, tl_input **out, tl_error *err) {
     if (!a) {
         return tl_fail_memory(err, sizeof *a);
     }
-    bool standard = strcmp(path, "-") == 0;
+    a->standard = strcmp(path, "-") == 0;
     a->base.ops = &arrow_ops;
-    a->fd = standard ? 0 : open(path, O_RDONLY | O_CLOEXEC);
-    a->name = tl_strdup(standard ? "standard input" : path);
+    a->name = tl_strdup(a->standard ? "standard input" : path);
     a->base.name = a->name;
-    struct stat st;
-    tl_status status = TL_OK;
-    if (!a->name) {
-        status = tl_fail_memory(err, strlen(path));
-    } else if (a->fd < 0) {
-        status = errno == ENOENT ? tl_fail(err, TL_NOT_FOUND, "%s: no such file", path)
-                                 : tl_fail(err, TL_IO, "%s: %s", path, strerror(errno));
-    } else {
-        a->size = fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-        status = open_stream(a, err);
+    tl_status status = a->name ? TL_OK : tl_fail_memory(err, strlen(path));
+    if (status == TL_OK) {
+        a->file = a->standard ? stdin : fopen(path, "rbe");
+        status = open_stream(a, path, err);
     }
     if (status != TL_OK) {
         arrow_close(&a->base);

@@ -292,16 +292,21 @@ static tl_status json_next(tl_input *self, int64_t max_rows, struct ArrowArray *
     return TL_OK;
 }
 
-/* Makes every leaf of a type text. Depth: that of the table's type, bounded where it was read. */
-static int leaves_to_text(struct ArrowSchema *s) {
-    s->flags |= ARROW_FLAG_NULLABLE;
+/* Makes every leaf of a type text. Entries and keys of maps stay as they are, never null. Depth: that of the table's
+ * type, bounded where it was read. */
+static int leaves_to_text(struct ArrowSchema *s, bool nullable) {
+    s->flags = nullable ? s->flags | ARROW_FLAG_NULLABLE : s->flags & ~(int64_t)ARROW_FLAG_NULLABLE;
+    bool map = strcmp(s->format, "+m") == 0;
     if (s->format[0] != '+') {
         int code = ArrowSchemaSetMetadata(s, NULL);
         return code == NANOARROW_OK ? ArrowSchemaSetFormat(s, "u") : code;
     }
     int code = ArrowSchemaSetMetadata(s, NULL);
     for (int64_t i = 0; code == NANOARROW_OK && i < s->n_children; i++) {
-        code = leaves_to_text(s->children[i]);
+        code = leaves_to_text(s->children[i], !map);
+    }
+    if (code == NANOARROW_OK && map && s->n_children == 1 && s->children[0]->n_children == 2) {
+        s->children[0]->children[0]->flags &= ~(int64_t)ARROW_FLAG_NULLABLE;
     }
     return code;
 }
@@ -346,7 +351,7 @@ tl_status tl_input_open_json(const char *path, const tl_input_options *o, tl_inp
         status = tl_iceberg_arrow_schema(o->schema, &canonical, err);
         /* a copy of nanoarrow's own making, whose parts may be changed */
         if (status == TL_OK && (ArrowSchemaDeepCopy(&canonical, &j->schema) != NANOARROW_OK ||
-                                leaves_to_text(&j->schema) != NANOARROW_OK)) {
+                                leaves_to_text(&j->schema, false) != NANOARROW_OK)) {
             status = tl_fail_memory(err, sizeof canonical);
         }
         if (canonical.release) {

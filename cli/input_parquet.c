@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <nanoarrow/nanoarrow.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,10 +33,51 @@ static tl_status failed(parquet *p, int code, tl_error *err) {
                    text && *text ? text : "the Parquet file cannot be read");
 }
 
+/* Behind the element at `i` and all below it. */
+static int32_t skip_element(const tl_pq_file_meta *m, int32_t i) {
+    for (int64_t left = 1; left > 0 && i < m->n_schema; i++, left--) {
+        left += m->schema[i].is_leaf ? 0 : m->schema[i].n_children;
+    }
+    return i;
+}
+
+/* Gives a field Arrow's name for uuids, which the reader leaves out. */
+static tl_status mark_uuid(struct ArrowSchema *field, tl_error *err) {
+    struct ArrowBuffer metadata;
+    int code = ArrowMetadataBuilderInit(&metadata, field->metadata);
+    if (code == NANOARROW_OK) {
+        code = ArrowMetadataBuilderAppend(&metadata, ArrowCharView("ARROW:extension:name"), ArrowCharView("arrow.uuid"));
+        code = code == NANOARROW_OK ? ArrowSchemaSetMetadata(field, (const char *)metadata.data) : code;
+        ArrowBufferReset(&metadata);
+    }
+    return code == NANOARROW_OK ? TL_OK : tl_fail_memory(err, 64);
+}
+
+static tl_status mark_uuids(const parquet *p, struct ArrowSchema *schema, tl_error *err) {
+    const tl_pq_file_meta *m = tl_pq_reader_meta(p->reader);
+    int32_t at = 1;
+    for (int64_t i = 0; i < schema->n_children && at < m->n_schema; i++, at = skip_element(m, at)) {
+        if (m->schema[at].logical == TL_PQ_LOGICAL_UUID && strcmp(schema->children[i]->format, "w:16") == 0) {
+            TL_TRY(mark_uuid(schema->children[i], err));
+        }
+    }
+    return TL_OK;
+}
+
 static tl_status parquet_schema(tl_input *self, struct ArrowSchema *out, tl_error *err) {
     parquet *p = (parquet *)self;
-    int code = p->stream.get_schema(&p->stream, out);
-    return code == 0 ? TL_OK : failed(p, code, err);
+    struct ArrowSchema found = {0};
+    int code = p->stream.get_schema(&p->stream, &found);
+    if (code != 0) {
+        return failed(p, code, err);
+    }
+    code = ArrowSchemaDeepCopy(&found, out); /* of nanoarrow's making, so that it may be changed */
+    found.release(&found);
+    tl_status status = code == NANOARROW_OK ? mark_uuids(p, out, err) : tl_fail_memory(err, sizeof found);
+    if (status != TL_OK && code == NANOARROW_OK) {
+        out->release(out);
+    }
+    return status;
 }
 
 static tl_status parquet_next(tl_input *self, int64_t max_rows, struct ArrowArray *out, tl_error *err) {
