@@ -55,7 +55,7 @@ static tl_status wrong_type(tl_avro_cursor *c, const char *wanted) {
 
 tl_status tl_avro_take_branch(tl_avro_cursor *c, const tl_avro_node **node, bool *there) {
     if ((*node)->kind == TL_AVRO_UNION) {
-        int64_t branch;
+        int64_t branch = -1;
         TL_TRY(read_long(c, &branch));
         if (branch < 0 || branch >= (*node)->n_parts) {
             return tl_fail(c->err, TL_CORRUPT, "Avro data: a union has no branch %lld", (long long)branch);

@@ -124,7 +124,7 @@ tl_status tl_json_i64(yyjson_val *obj, const char *what, const char *key, const 
 
 tl_status tl_json_i32(yyjson_val *obj, const char *what, const char *key, const int32_t *otherwise, int32_t *out,
                       tl_error *err) {
-    int64_t v, other = otherwise ? *otherwise : 0;
+    int64_t v = 0, other = otherwise ? *otherwise : 0;
     TL_TRY(tl_json_i64(obj, what, key, otherwise ? &other : NULL, &v, err));
     if (v < INT32_MIN || v > INT32_MAX) {
         return tl_fail(err, TL_CORRUPT, "%s: \"%s\" %lld is not a 32-bit integer", what, key, (long long)v);

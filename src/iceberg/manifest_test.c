@@ -501,8 +501,7 @@ static void strange_schemas_are_refused(void **state) {
         "{\"type\":\"record\",\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":\"x\"}]}",
         "{\"type\":\"record\",\"name\":\"x\",\"fields\":[{\"name\":\"data_file\",\"type\":\"int\"}]}",
         "{\"type\":\"record\",\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":[\"null\",[\"null\"]]}]}",
-        "{\"type\":\"record\",\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":{\"type\":\"fixed\",\"name\":\"f\","
-        "\"size\":-1}}]}",
+        "{\"type\":\"record\",\"name\":\"x\",\"fields\":[{\"name\":\"a\",\"type\":{\"type\":\"fixed\",\"size\":-1}}]}",
         "{\"type\":{\"type\":{\"type\":{\"type\":\"unknown\"}}}}",
         "not json",
         ""};
