@@ -82,7 +82,7 @@ tl_status tl_avro_take_long(tl_avro_cursor *c, const tl_avro_node *node, bool *t
 }
 
 tl_status tl_avro_take_bool(tl_avro_cursor *c, const tl_avro_node *node, bool *there, bool *out) {
-    tl_bytes byte;
+    tl_bytes byte = {0};
     TL_TRY(tl_avro_take_branch(c, &node, there));
     if (!*there) {
         return TL_OK;
@@ -231,8 +231,8 @@ tl_avro_node *tl_avro_field(const tl_avro_node *record, int32_t field_id) {
 static tl_status read_header_map(tl_avro_reader *r, tl_avro_cursor *c) {
     for (;;) {
         uint64_t count;
-        int64_t n;
-        tl_bytes key, value;
+        int64_t n = 0;
+        tl_bytes key = {0}, value = {0};
         TL_TRY(next_run(c, &count));
         if (count == 0) {
             return TL_OK;
@@ -286,7 +286,7 @@ static tl_status open_all(tl_avro_reader *r, const char *what, tl_error *err) {
         return tl_fail(err, TL_CORRUPT, "%s is not an Avro file", what);
     }
     tl_avro_cursor c = {r->file.data + 4, r->file.data + r->file.len, 10000, err};
-    tl_bytes sync;
+    tl_bytes sync = {0};
     TL_TRY(read_header_map(r, &c));
     TL_TRY(advance(&c, 16, &sync));
     memcpy(r->sync, sync.data, 16);
@@ -410,7 +410,7 @@ static tl_status decompress(tl_avro_reader *r, tl_bytes in, tl_error *err) {
 static tl_status next_block(tl_avro_reader *r, tl_error *err) {
     tl_avro_cursor c = {r->file.data + r->at, r->file.data + r->file.len, 0, err};
     int64_t n;
-    tl_bytes data, sync;
+    tl_bytes data = {0}, sync = {0};
     TL_TRY(read_long(&c, &r->left));
     TL_TRY(read_long(&c, &n));
     TL_TRY(advance(&c, n, &data));
