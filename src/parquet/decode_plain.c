@@ -31,25 +31,25 @@ static tl_status plain_booleans(tl_bytes in, int64_t n, tl_pq_vector *v, tl_erro
     return TL_OK;
 }
 
-/* Copies short texts as one 16-byte block where both sides have room for it. */
+/* Copies short texts as one 16-byte block where both sides have room for it. What all texts together may take follows
+ * from the page's length, so one comparison keeps both the reading and the writing in bounds. */
 static tl_status plain_texts(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) {
     if ((uint64_t)n > in.len / 4) {
         return too_short(err);
     }
-    TL_TRY(tl_pq_vector_reserve_data(v, in.len - (size_t)n * 4, err));
+    size_t room = in.len - (size_t)n * 4;
+    TL_TRY(tl_pq_vector_reserve_data(v, room, err));
     const uint8_t *p = in.data, *end = in.data + in.len;
     uint8_t *out = v->data + v->data_len;
     int32_t *offsets = v->offsets + v->n;
     int32_t at = (int32_t)v->data_len;
     for (int64_t i = 0; i < n; i++) {
-        if (end - p < 4) {
-            return too_short(err);
-        }
         uint32_t len = tl_load_u32(p);
-        p += 4;
-        if (len > (size_t)(end - p)) {
+        if (len > room) {
             return too_short(err);
         }
+        room -= len;
+        p += 4;
         if (len <= 16 && end - p >= 16) {
             memcpy(out, p, 16);
         } else if (len) {

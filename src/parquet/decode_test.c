@@ -231,6 +231,13 @@ static void plain_texts_that_reach_behind_the_page_are_refused(void **state) {
     assert_int_equal(tl_pq_decode_plain(in, 3, &v, NULL), TL_CORRUPT);
     assert_int_equal(tl_pq_decode_plain((tl_bytes){over, sizeof over}, 1, &v, NULL), TL_CORRUPT);
     assert_int_equal(tl_pq_decode_plain((tl_bytes){huge, sizeof huge}, 1, &v, NULL), TL_CORRUPT);
+    /* one text that takes the bytes of those that should follow it: must not overrun what was reserved for all */
+    uint8_t greedy[4 * 500] = {0};
+    tl_pq_vector many = vector_of(TL_PQ_BYTE_ARRAY, 0);
+    tl_store_u32(greedy, sizeof greedy - 4);
+    TL_OKAY(tl_pq_vector_reserve(&many, 500, &err));
+    assert_int_equal(tl_pq_decode_plain((tl_bytes){greedy, sizeof greedy}, 500, &many, NULL), TL_CORRUPT);
+    tl_pq_vector_free(&many);
     drop(in);
     tl_pq_vector_free(&v);
 }
