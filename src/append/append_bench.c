@@ -225,7 +225,7 @@ static void finish_in_phases(tl_appender *a, lap_times *t, tl_staged *out) {
     }
     lap(t, WRITE);
     tl_sorted_free(&sorted);
-    if (tl_stager_take(&a->stager, out, &err) != TL_OK) {
+    if (tl_stager_take(&a->stager, NULL, out, &err) != TL_OK) {
         die("take", &err);
     }
     lap(t, TAKE);

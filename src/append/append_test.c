@@ -850,6 +850,81 @@ static void tiny_memory_gives_the_same_rows_through_many_runs(void **unused) {
     }
 }
 
+/* Is every row of model[at .. at + n) of `w` later than all rows of its series in `before`? */
+static bool all_newer(const world *w, const size_t *model, size_t at, size_t n, const world *before) {
+    for (size_t i = at; i < at + n; i++) {
+        for (size_t r = 0; r < before->n_rows; r++) {
+            bool same = true;
+            for (int32_t k = 0; k < w->n_series && same; k++) {
+                int32_t f = w->series[k];
+                same = compare_cells(&w->fields[f].type, cell_at(w, model[i], f), cell_at(before, r, f)) == 0;
+            }
+            if (same && tl_load_i64(cell_at(w, model[i], w->time)->data) <=
+                            tl_load_i64(cell_at(before, r, w->time)->data)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static tl_staged append_alone(const world *w, const run_options *o) {
+    tl_error err = {{0}};
+    tl_store *store = NULL;
+    assert_int_equal(tl_memory_open("", tl_env_default(), &store, &err), TL_OK);
+    tl_table *table = make_table(w, store, o);
+    tl_staged staged;
+    if (append_world(w, table, o, &staged, &err) != TL_OK) {
+        fail_msg("append: %s", err.message);
+    }
+    tl_table_release(table);
+    tl_store_close(store);
+    return staged;
+}
+
+static void a_file_is_newer_when_all_its_rows_are_after_their_series_last(void **unused) {
+    (void)unused;
+    int counts[2] = {0, 0};
+    for (uint64_t seed = 7000; seed < 7060; seed++) {
+        print_message("seed %llu\n", (unsigned long long)seed);
+        world whole = {0};
+        make_world(&whole, seed);
+        if (whole.time < 0) {
+            tl_arena_free(&whole.arena);
+            continue;
+        }
+        whole.n_rows = whole.n_rows > 600 ? 600 : whole.n_rows;
+        world first = whole, second = whole;
+        size_t cut = below(2) ? whole.n_rows / 2 : whole.n_rows > 3 ? whole.n_rows - 3 : 0;
+        first.n_rows = cut;
+        second.n_rows = whole.n_rows - cut;
+        second.cells = whole.cells + cut * (size_t)whole.schema.n_fields;
+        run_options o = {.threads = 1 + (unsigned)below(3)};
+        tl_staged a = append_alone(&first, &o), b = append_alone(&second, &o);
+        size_t *model = tl_alloc_array(second.n_rows + 1, sizeof *model);
+        bool *newer = tl_alloc_array((size_t)b.n_files + 1, sizeof *newer);
+        assert_non_null(model);
+        assert_non_null(newer);
+        (void)model_rows(&second, model);
+        tl_error err;
+        tl_contract contract = {.time = whole.time, .series = whole.series, .n_series = whole.n_series};
+        assert_int_equal(tl_staged_newer(&whole.schema, &contract, &b, &a.newest, newer, &err), TL_OK);
+        size_t at = 0;
+        for (int32_t i = 0; i < b.n_files; i++) {
+            size_t n = (size_t)b.files[i].record_count;
+            assert_int_equal(newer[i], all_newer(&second, model, at, n, &first));
+            counts[newer[i]]++;
+            at += n;
+        }
+        tl_free(model);
+        tl_free(newer);
+        tl_staged_free(&a);
+        tl_staged_free(&b);
+        tl_arena_free(&whole.arena);
+    }
+    assert_true(counts[0] > 10 && counts[1] > 10); /* both answers were put to the test */
+}
+
 /* All data bytes of an append, files in order. */
 static void collect_bytes(const world *w, const run_options *o, tl_buf *out) {
     tl_error err = {{0}};
@@ -1016,6 +1091,7 @@ int main(void) {
         cmocka_unit_test(files_hold_exactly_the_models_rows_in_order),
         cmocka_unit_test(tiny_memory_gives_the_same_rows_through_many_runs),
         cmocka_unit_test(bytes_do_not_depend_on_threads_or_on_how_rows_are_batched),
+        cmocka_unit_test(a_file_is_newer_when_all_its_rows_are_after_their_series_last),
         cmocka_unit_test(nothing_is_left_when_an_allocation_fails),
         cmocka_unit_test(nothing_is_left_when_the_store_fails),
         cmocka_unit_test(a_time_that_no_partition_holds_is_named_with_its_row),

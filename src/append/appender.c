@@ -350,8 +350,12 @@ tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) {
         return TL_OK;
     }
     tl_status status = write_all(a, err);
+    const uint32_t *ranks = NULL;
+    if (status == TL_OK && a->contract->time >= 0) {
+        status = tl_ranker_ranks(a->ranker, &ranks, err);
+    }
     if (status == TL_OK) {
-        status = tl_stager_take(&a->stager, out, err);
+        status = tl_stager_take(&a->stager, ranks, out, err);
     }
     if (status == TL_OK) {
         count_touched(a, out);

@@ -18,6 +18,7 @@ typedef struct tl_open_file {
     char *key;
     tl_object_writer *object;
     tl_pq_file_writer *writer;
+    tl_buf starts; /* tl_series_start each, by series number */
 } tl_open_file;
 
 /* A row group of the wave. */
@@ -88,6 +89,7 @@ static void drop_file(tl_stager *s, tl_open_file *f) {
     if (f->object) {
         tl_object_writer_abort(s->table->store, f->object);
     }
+    tl_buf_free(&f->starts);
     tl_free(f);
 }
 
@@ -104,6 +106,8 @@ void tl_stager_free(tl_stager *s, bool remove) {
     tl_free(s->list.files);
     tl_free(s->list.keys);
     tl_free(s->list.order);
+    tl_free(s->list.starts);
+    tl_free(s->list.n_starts);
     tl_arena_free(&s->arena);
     tl_lock_free(&s->lock);
     *s = (tl_stager){0};
@@ -167,7 +171,11 @@ static tl_status grow_list(tl_staged_list *l, tl_error *err) {
     l->keys = keys ? keys : l->keys;
     uint64_t *order = tl_realloc_array(l->order, (size_t)cap, sizeof *order);
     l->order = order ? order : l->order;
-    if (!files || !keys || !order) {
+    tl_series_start **starts = tl_realloc_array(l->starts, (size_t)cap, sizeof *starts);
+    l->starts = starts ? starts : l->starts;
+    int64_t *n_starts = tl_realloc_array(l->n_starts, (size_t)cap, sizeof *n_starts);
+    l->n_starts = n_starts ? n_starts : l->n_starts;
+    if (!files || !keys || !order || !starts || !n_starts) {
         return tl_fail_memory(err, (size_t)cap * sizeof *files);
     }
     l->cap = cap;
@@ -225,11 +233,13 @@ static tl_status finish_file(tl_stager *s, tl_open_file *f, tl_error *err) {
     int64_t size = tl_pq_file_writer_bytes(f->writer);
     tl_lock_take(&s->lock);
     tl_data_file file = {0};
-    if (status == TL_OK && s->list.n == s->list.cap) {
-        status = grow_list(&s->list, err);
-    }
+    tl_series_start *starts = NULL;
     if (status == TL_OK) {
         status = describe_file(s, f, &meta, size, &file, err);
+    }
+    if (status == TL_OK && s->sorted) {
+        starts = tl_arena_copy(&s->arena, f->starts.data, f->starts.len);
+        status = starts ? TL_OK : tl_fail_memory(err, f->starts.len);
     }
     tl_lock_give(&s->lock);
     tl_pq_file_meta_free(&meta);
@@ -240,11 +250,13 @@ static tl_status finish_file(tl_stager *s, tl_open_file *f, tl_error *err) {
     }
     if (status == TL_OK) {
         tl_lock_take(&s->lock);
-        if (s->list.n == s->list.cap) { /* others may have used the room */
+        if (s->list.n == s->list.cap) {
             status = grow_list(&s->list, err);
         }
         if (status == TL_OK) {
             s->list.files[s->list.n] = file;
+            s->list.starts[s->list.n] = starts;
+            s->list.n_starts[s->list.n] = (int64_t)(f->starts.len / sizeof *starts);
             s->list.keys[s->list.n] = f->key;
             s->list.order[s->list.n++] = (uint64_t)f->part << 32 | f->number;
             s->rows += file.record_count;
@@ -260,6 +272,23 @@ static tl_status finish_file(tl_stager *s, tl_open_file *f, tl_error *err) {
 
 /* ---- writing what is ready ---- */
 
+/* Notes the series of a row group that the file did not have yet. Series come in key order, so only the last can. */
+static tl_status note_starts(const wave *w, tl_open_file *f, const tl_row_group_plan *plan, tl_error *err) {
+    const tl_sorted *sorted = w->sorted;
+    for (uint32_t i = plan->span_from; sorted->spans && i < plan->span_from + plan->n_spans; i++) {
+        const tl_span *span = &sorted->spans[i];
+        uint32_t from = span->from > plan->from ? span->from : plan->from;
+        tl_series_start start = {span->series, sorted->times[from]};
+        const tl_series_start *known = (const tl_series_start *)(const void *)f->starts.data;
+        size_t n = f->starts.len / sizeof *known;
+        bool there = n > 0 && known[n - 1].series == start.series;
+        if (!there && tl_buf_add(&f->starts, &start, sizeof start) != TL_OK) {
+            return tl_fail_memory(err, f->starts.len);
+        }
+    }
+    return TL_OK;
+}
+
 static tl_status write_group(wave *w, wave_part *p, uint32_t g, uint32_t part, tl_error *err) {
     tl_stager *s = w->s;
     wave_group *group = &w->groups[g];
@@ -272,6 +301,7 @@ static tl_status write_group(wave *w, wave_part *p, uint32_t g, uint32_t part, t
         TL_TRY(finish_file(s, full, err));
         TL_TRY(open_file(s, w->sorted->parts[part].value, s->parts_done + part, number, NULL, &p->file, err));
     }
+    TL_TRY(note_starts(w, p->file, &w->layout->groups[g], err));
     int32_t n_leaves = s->encoder->leaves->n_leaves;
     TL_TRY(tl_pq_file_writer_add_row_group(p->file->writer, group->chunks, n_leaves, err));
     for (int32_t i = 0; i < n_leaves; i++) {
@@ -446,25 +476,40 @@ tl_status tl_stager_wave(tl_stager *s, const tl_sources *sources, const tl_sorte
 
 /* ---- the end ---- */
 
+/* Moves entry `from` of the list to `to`. */
+static void move_entry(tl_staged_list *l, int32_t from, int32_t to) {
+    tl_data_file file = l->files[from];
+    char *key = l->keys[from];
+    uint64_t order = l->order[from];
+    tl_series_start *starts = l->starts[from];
+    int64_t n_starts = l->n_starts[from];
+    size_t n = (size_t)(from - to);
+    memmove(&l->files[to + 1], &l->files[to], n * sizeof *l->files);
+    memmove(&l->keys[to + 1], &l->keys[to], n * sizeof *l->keys);
+    memmove(&l->order[to + 1], &l->order[to], n * sizeof *l->order);
+    memmove(&l->starts[to + 1], &l->starts[to], n * sizeof *l->starts);
+    memmove(&l->n_starts[to + 1], &l->n_starts[to], n * sizeof *l->n_starts);
+    l->files[to] = file;
+    l->keys[to] = key;
+    l->order[to] = order;
+    l->starts[to] = starts;
+    l->n_starts[to] = n_starts;
+}
+
+/* Nearly sorted already: files are finished about in order. */
 static void sort_list(tl_staged_list *l) {
-    /* nearly sorted: files are finished about in order */
     for (int32_t i = 1; i < l->n; i++) {
-        tl_data_file file = l->files[i];
-        char *key = l->keys[i];
-        uint64_t order = l->order[i];
-        int32_t k = i;
-        for (; k > 0 && l->order[k - 1] > order; k--) {
-            l->files[k] = l->files[k - 1];
-            l->keys[k] = l->keys[k - 1];
-            l->order[k] = l->order[k - 1];
+        int32_t to = i;
+        while (to > 0 && l->order[to - 1] > l->order[i]) {
+            to--;
         }
-        l->files[k] = file;
-        l->keys[k] = key;
-        l->order[k] = order;
+        if (to < i) {
+            move_entry(l, i, to);
+        }
     }
 }
 
-tl_status tl_stager_take(tl_stager *s, tl_staged *out, tl_error *err) {
+tl_status tl_stager_take(tl_stager *s, const uint32_t *ranks, tl_staged *out, tl_error *err) {
     if (s->carried) {
         tl_open_file *f = s->carried;
         s->carried = NULL;
@@ -472,15 +517,26 @@ tl_status tl_stager_take(tl_stager *s, tl_staged *out, tl_error *err) {
     }
     sort_list(&s->list);
     size_t n = (size_t)s->list.n;
-    out->files = tl_arena_copy(&s->arena, s->list.files, n * sizeof *out->files);
-    out->keys = tl_arena_copy(&s->arena, s->list.keys, n * sizeof *out->keys);
-    if (!out->files || !out->keys) {
-        return tl_fail_memory(err, n * sizeof *out->files);
+    tl_data_file *files = tl_arena_copy(&s->arena, s->list.files, n * sizeof *files);
+    char **keys = tl_arena_copy(&s->arena, s->list.keys, n * sizeof *keys);
+    tl_series_start **starts = tl_arena_copy(&s->arena, s->list.starts, n * sizeof *starts);
+    int64_t *n_starts = tl_arena_copy(&s->arena, s->list.n_starts, n * sizeof *n_starts);
+    if (!files || !keys || !starts || !n_starts) {
+        return tl_fail_memory(err, n * sizeof *files);
     }
-    out->n_files = s->list.n;
-    out->rows = s->rows;
-    out->bytes = s->bytes;
-    out->arena = s->arena;
+    for (size_t i = 0; ranks && i < n; i++) {
+        for (int64_t k = 0; k < n_starts[i]; k++) {
+            starts[i][k].series = ranks[starts[i][k].series];
+        }
+    }
+    *out = (tl_staged){.files = files,
+                       .keys = keys,
+                       .n_files = s->list.n,
+                       .rows = s->rows,
+                       .bytes = s->bytes,
+                       .starts = ranks ? starts : NULL,
+                       .n_starts = ranks ? n_starts : NULL,
+                       .arena = s->arena};
     s->arena = (tl_arena){0};
     s->list.n = 0;
     return TL_OK;

@@ -15,6 +15,8 @@ typedef struct tl_staged_list {
     tl_data_file *files; /* texts and statistics in the stager's arena */
     char **keys;         /* in the arena too */
     uint64_t *order;     /* partition number in the append << 32 | number within it */
+    tl_series_start **starts; /* series numbers of the ranker, until the files are taken */
+    int64_t *n_starts;
     int32_t n, cap;
 } tl_staged_list;
 
@@ -53,7 +55,8 @@ void tl_stager_free(tl_stager *s, bool remove);
 tl_status tl_stager_wave(tl_stager *s, const tl_sources *sources, const tl_sorted *sorted, const tl_layout *layout,
                          bool more, tl_error *err) TL_CHECKED;
 
-/* Moves the files, in partition order, into `out` (files, keys, rows, bytes, arena). No wave may follow. */
-tl_status tl_stager_take(tl_stager *s, tl_staged *out, tl_error *err) TL_CHECKED;
+/* Moves the files, in partition order, into `out` (files, keys, starts, rows, bytes, arena). No wave may follow. `ranks`
+ * turns series numbers into places in the key order, which are the rows of the newest; NULL for a plain table. */
+tl_status tl_stager_take(tl_stager *s, const uint32_t *ranks, tl_staged *out, tl_error *err) TL_CHECKED;
 
 #endif
