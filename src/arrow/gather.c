@@ -74,54 +74,74 @@ static tl_status gather_fixed(const tl_column *c, tl_row_numbers index, int64_t 
     return TL_OK;
 }
 
-/* The offsets of the result for BYTES and LIST: 32 bits when they fit. */
+/* Can n values of `c` be no more than INT32_MAX bytes or elements, whichever they are? */
+static bool is_surely_narrow(const tl_column *c, int64_t n) {
+    int64_t longest = 0, total;
+    for (int64_t i = 0; i < c->length; i++) {
+        int64_t size = tl_column_offset(c, i + 1) - tl_column_offset(c, i);
+        longest = size > longest ? size : longest;
+    }
+    return tl_i64_mul(longest, n, &total) && total <= INT32_MAX;
+}
+
+/* The offsets of the result for BYTES and LIST: 32 bits where they are sure to fit. */
 static tl_status gather_offsets(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                 int64_t *total, tl_error *err) {
-    int64_t sum = 0;
+    bool narrow = is_surely_narrow(c, n);
+    void *offsets;
+    TL_TRY(get(memory, n + 1, narrow ? 4 : 8, &offsets, err));
+    int32_t *o32 = narrow ? offsets : NULL;
+    int64_t *o64 = narrow ? NULL : offsets;
+    int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = source_row(c, index, i);
-        if (row >= 0 && !tl_i64_add(sum, tl_column_offset(c, row + 1) - tl_column_offset(c, row), &sum)) {
-            return tl_fail_memory(err, SIZE_MAX);
-        }
-    }
-    *total = sum;
-    void *offsets;
-    bool narrow = sum <= INT32_MAX;
-    TL_TRY(get(memory, n + 1, narrow ? 4 : 8, &offsets, err));
-    int32_t *o32 = offsets;
-    int64_t *o64 = offsets;
-    int64_t at = 0;
-    for (int64_t i = 0; i <= n; i++) {
         if (narrow) {
             o32[i] = (int32_t)at;
         } else {
             o64[i] = at;
         }
-        int64_t row = i < n ? source_row(c, index, i) : -1;
-        at += row >= 0 ? tl_column_offset(c, row + 1) - tl_column_offset(c, row) : 0;
+        if (row >= 0 && !tl_i64_add(at, tl_column_offset(c, row + 1) - tl_column_offset(c, row), &at)) {
+            return tl_fail_memory(err, SIZE_MAX);
+        }
     }
-    out->offsets32 = narrow ? o32 : NULL;
-    out->offsets64 = narrow ? NULL : o64;
+    if (narrow) {
+        o32[n] = (int32_t)at;
+    } else {
+        o64[n] = at;
+    }
+    out->offsets32 = o32;
+    out->offsets64 = o64;
+    *total = at;
     return TL_OK;
+}
+
+/* Copies values one behind the other. Short ones go as 32 bytes at once where the source has as many: a fixed length is
+ * a register move, a variable one a call. `p` has room for 32 bytes more than the values have. */
+static void copy_bytes(const tl_column *c, tl_row_numbers index, int64_t n, uint8_t *p) {
+    const uint8_t *end = c->data + (c->length > 0 ? tl_column_offset(c, c->length) : 0);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = source_row(c, index, i);
+        if (row < 0) {
+            continue;
+        }
+        tl_bytes b = tl_column_bytes(c, row);
+        if (b.len <= 32 && end - b.data >= 32) {
+            memcpy(p, b.data, 16);
+            memcpy(p + 16, b.data + 16, 16);
+        } else if (b.len) {
+            memcpy(p, b.data, b.len);
+        }
+        p += b.len;
+    }
 }
 
 static tl_status gather_bytes(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                               tl_error *err) {
-    int64_t total;
-    uint8_t *data, *p;
+    int64_t total = 0;
+    uint8_t *data;
     TL_TRY(gather_offsets(c, index, n, memory, out, &total, err));
-    TL_TRY(get(memory, total, 1, &data, err));
-    p = data;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = source_row(c, index, i);
-        if (row >= 0) {
-            tl_bytes b = tl_column_bytes(c, row);
-            if (b.len) {
-                memcpy(p, b.data, b.len);
-                p += b.len;
-            }
-        }
-    }
+    TL_TRY(get(memory, total + 32, 1, &data, err));
+    copy_bytes(c, index, n, data);
     out->data = data;
     return TL_OK;
 }
