@@ -6,8 +6,9 @@
 #include "cli/cli.h"
 
 const tl_flag tl_global_flags[] = {
-    {"warehouse", 'w', "DIR", "The lake: a folder or file:// location. Default: the environment's TIMELAKE_WAREHOUSE, else "
-                              "./warehouse."},
+    {"warehouse", 'w', "DIR",
+     "The lake: a folder or file:// location. Default: the environment's TIMELAKE_WAREHOUSE, else "
+     "./warehouse."},
     {"option", 'o', "NAME=VALUE", "An option of the lake; may be repeated. Known: threads (0 = one per core)."},
     {"help", 'h', NULL, "Shows this page and does nothing else."},
     {"version", 'V', NULL, "Shows the version and does nothing else."},
@@ -99,7 +100,8 @@ static tl_status lake_options(tl_cli *cli, tl_error *err) {
         char *end;
         unsigned long n = strtoul(equals + 1, &end, 10);
         if (strncmp(text, "threads=", 8) != 0) {
-            return tl_usage(cli, err, "unknown option of the lake \"%.*s\"; known: threads", (int)(equals - text), text);
+            return tl_usage(cli, err, "unknown option of the lake \"%.*s\"; known: threads", (int)(equals - text),
+                            text);
         }
         if (equals[1] < '0' || equals[1] > '9' || *end || n > 4096) {
             return tl_usage(cli, err, "option threads wants a count up to 4096, not \"%s\"", equals + 1);
@@ -163,7 +165,9 @@ const char *tl_value(const tl_cli *cli, const char *flag) {
     return NULL;
 }
 
-bool tl_has(const tl_cli *cli, const char *flag) { return tl_value(cli, flag) != NULL; }
+bool tl_has(const tl_cli *cli, const char *flag) {
+    return tl_value(cli, flag) != NULL;
+}
 
 const char **tl_values(const tl_cli *cli, const char *flag, size_t *n) {
     const char **values = tl_calloc((size_t)cli->n_given + 1, sizeof *values);

@@ -66,7 +66,7 @@ tl_status tl_args_parse(tl_cli *cli, int argc, char **argv, tl_error *err) TL_CH
 void tl_args_free(tl_cli *cli);
 
 bool tl_has(const tl_cli *cli, const char *flag);
-const char *tl_value(const tl_cli *cli, const char *flag);  /* the last one given; NULL = none */
+const char *tl_value(const tl_cli *cli, const char *flag); /* the last one given; NULL = none */
 /* All values of a repeatable option, ended by NULL; caller frees the array with tl_free; NULL when memory ends. */
 const char **tl_values(const tl_cli *cli, const char *flag, size_t *n);
 /* A count >= 0 given as the value of an option, or `otherwise`. */

@@ -31,14 +31,15 @@ const tl_command tl_command_append = {
     .name = "append",
     .operands = "TABLE FILE...",
     .summary = "add the rows of files to a table",
-    .text = "FILE is CSV or TSV with a header line, NDJSON (one object a line), Arrow IPC or Parquet; text may be gzip or "
-            "zstd. A folder stands for the Parquet files in it, `-` for standard input (with --format).\n\n"
-            "Columns are matched by name. A value is converted only where nothing of it is lost; a text must be a whole "
-            "number, time and so on. Otherwise the append fails with file, line or row, column and value, and the commit "
-            "at work is not made. Missing columns are null.\n\n"
-            "In CSV an empty field is null, and `\"\"` an empty text.\n\n"
-            "  timelake append readings batch-*.parquet --rows-per-commit 0\n"
-            "  sensor | timelake append readings - --format ndjson --rows-per-commit 1000",
+    .text =
+        "FILE is CSV or TSV with a header line, NDJSON (one object a line), Arrow IPC or Parquet; text may be gzip or "
+        "zstd. A folder stands for the Parquet files in it, `-` for standard input (with --format).\n\n"
+        "Columns are matched by name. A value is converted only where nothing of it is lost; a text must be a whole "
+        "number, time and so on. Otherwise the append fails with file, line or row, column and value, and the commit "
+        "at work is not made. Missing columns are null.\n\n"
+        "In CSV an empty field is null, and `\"\"` an empty text.\n\n"
+        "  timelake append readings batch-*.parquet --rows-per-commit 0\n"
+        "  sensor | timelake append readings - --format ndjson --rows-per-commit 1000",
     .flags = flags,
     .least = 2,
     .most = -1,

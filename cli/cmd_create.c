@@ -176,20 +176,23 @@ static tl_status run_import(tl_cli *cli, tl_error *err) {
     return status;
 }
 
-#define CREATE_FLAGS                                                                                                 \
-    {"time-column", 0, "NAME", "The column of the readings' times: a timestamp, or text. Without one the table is "  \
-                               "plain: not sorted, no deduplication."},                                             \
-        {"series-key", 0, "NAMES", "The columns that name a series, parted by commas."},                             \
-        {"chunk", 0, "SPAN", "One partition for each hour, day (default) or month, in UTC."},                        \
-        {"retention", 0, "DURATION", "Older partitions may be dropped: 90d, 2y, ... Default: keep for ever."},       \
-        {"no-dedup", 0, NULL, "Keeps every row, also of equal series and time."},                                    \
-        {"no-ingest-time", 0, NULL, "No column _ingest_ts: the last commit of a key wins."},                         \
-        {"prop", 0, "NAME=VALUE", "A setting or table property; may be repeated."}
+#define CREATE_FLAGS                                                                                                   \
+    {"time-column", 0, "NAME",                                                                                         \
+     "The column of the readings' times: a timestamp, or text. Without one the table is "                              \
+     "plain: not sorted, no deduplication."},                                                                          \
+        {"series-key", 0, "NAMES", "The columns that name a series, parted by commas."},                               \
+        {"chunk", 0, "SPAN", "One partition for each hour, day (default) or month, in UTC."},                          \
+        {"retention", 0, "DURATION", "Older partitions may be dropped: 90d, 2y, ... Default: keep for ever."},         \
+        {"no-dedup", 0, NULL, "Keeps every row, also of equal series and time."},                                      \
+        {"no-ingest-time", 0, NULL, "No column _ingest_ts: the last commit of a key wins."}, {                         \
+        "prop", 0, "NAME=VALUE", "A setting or table property; may be repeated."                                       \
+    }
 
 static const tl_flag create_flags[] = {
-    {"schema", 0, "COLUMNS", "name:type,... with the types int, bigint, float, double, decimal(p,s), string, bool, date, "
-                             "time, timestamp, timestamptz, uuid, binary, fixed[n], list<T>, map<K,V>, struct<n:T,...>; "
-                             "\"not null\" behind a type makes a column required."},
+    {"schema", 0, "COLUMNS",
+     "name:type,... with the types int, bigint, float, double, decimal(p,s), string, bool, date, "
+     "time, timestamp, timestamptz, uuid, binary, fixed[n], list<T>, map<K,V>, struct<n:T,...>; "
+     "\"not null\" behind a type makes a column required."},
     {"from", 0, "FILE", "Takes the columns from a file; its rows are not added."},
     CREATE_FLAGS,
     TL_INPUT_FLAGS,
@@ -201,10 +204,11 @@ const tl_command tl_command_create = {
     .name = "create",
     .operands = "TABLE",
     .summary = "make an empty table",
-    .text = "The columns come from --schema or from a file. Types of text files are guessed from the whole file: a column "
-            "is a number, truth value, date or time when all of its values are plainly written as one (007 is text).\n\n"
-            "  timelake create readings --schema \"machine:string,time:timestamptz,temp:double\" \\\n"
-            "           --time-column time --series-key machine",
+    .text =
+        "The columns come from --schema or from a file. Types of text files are guessed from the whole file: a column "
+        "is a number, truth value, date or time when all of its values are plainly written as one (007 is text).\n\n"
+        "  timelake create readings --schema \"machine:string,time:timestamptz,temp:double\" \\\n"
+        "           --time-column time --series-key machine",
     .flags = create_flags,
     .least = 1,
     .most = 1,
@@ -215,11 +219,12 @@ const tl_command tl_command_import = {
     .name = "import",
     .operands = "TABLE FILE...",
     .summary = "make a table from files, with their rows",
-    .text = "create and append in one step: makes the table with the columns of the files when it is not there, and adds "
-            "their rows. A table that is there is appended to, its types stand. See `timelake append --help` for the "
-            "files.\n\n"
-            "  timelake import weather weather.csv --time-column time_hour \\\n"
-            "           --series-key origin --null NA",
+    .text =
+        "create and append in one step: makes the table with the columns of the files when it is not there, and adds "
+        "their rows. A table that is there is appended to, its types stand. See `timelake append --help` for the "
+        "files.\n\n"
+        "  timelake import weather weather.csv --time-column time_hour \\\n"
+        "           --series-key origin --null NA",
     .flags = import_flags,
     .least = 2,
     .most = -1,

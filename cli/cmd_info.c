@@ -12,11 +12,17 @@ static const char *text_of(yyjson_val *o, const char *key, const char *otherwise
     return text ? text : otherwise;
 }
 
-static long long number_of(yyjson_val *o, const char *key) { return (long long)yyjson_get_sint(yyjson_obj_get(o, key)); }
+static long long number_of(yyjson_val *o, const char *key) {
+    return (long long)yyjson_get_sint(yyjson_obj_get(o, key));
+}
 
-static void time_text(long long ms, char out[TL_NUM_TEXT]) { (void)tl_print_timestamp(ms, 1000, true, out); }
+static void time_text(long long ms, char out[TL_NUM_TEXT]) {
+    (void)tl_print_timestamp(ms, 1000, true, out);
+}
 
-static void line(const char *name, const char *text) { printf("%-13s %s\n", name, text); }
+static void line(const char *name, const char *text) {
+    printf("%-13s %s\n", name, text);
+}
 
 static void print_schema(yyjson_val *root) {
     size_t i, n;
@@ -73,7 +79,9 @@ static void print_text(yyjson_val *root) {
     printf("%-13s ", "series key");
     size_t i, n;
     yyjson_val *key, *keys = yyjson_obj_get(root, "series_key");
-    yyjson_arr_foreach(keys, i, n, key) { printf("%s%s", i ? ", " : "", yyjson_get_str(key)); }
+    yyjson_arr_foreach(keys, i, n, key) {
+        printf("%s%s", i ? ", " : "", yyjson_get_str(key));
+    }
     printf("%s\n", yyjson_arr_size(keys) ? "" : "none");
     line("dedup", yyjson_get_bool(yyjson_obj_get(root, "dedup")) ? "on" : "off");
     line("inserted", text_of(root, "ingest_time_column", "none"));

@@ -12,7 +12,9 @@ typedef struct kept_stream {
     struct ArrowSchema schema;
 } kept_stream;
 
-static void no_release(struct ArrowSchema *schema) { schema->release = NULL; }
+static void no_release(struct ArrowSchema *schema) {
+    schema->release = NULL;
+}
 
 static int kept_schema(struct ArrowArrayStream *self, struct ArrowSchema *out) {
     *out = ((kept_stream *)self->private_data)->schema;
@@ -30,7 +32,9 @@ static const char *kept_error(struct ArrowArrayStream *self) {
     return k->rows.get_last_error(&k->rows);
 }
 
-static void kept_release(struct ArrowArrayStream *self) { self->release = NULL; }
+static void kept_release(struct ArrowArrayStream *self) {
+    self->release = NULL;
+}
 
 /* DuckDB writes the Parquet file: it reads our stream as a view. */
 static tl_status copy_rows(tl_duck *duck, kept_stream *k, const char *path, tl_error *err) {
@@ -106,8 +110,9 @@ const tl_command tl_command_latest = {
     .name = "latest",
     .operands = "TABLE",
     .summary = "show the newest row of every series",
-    .text = "Ordered by series key. Read from the table's last-value index, so that it costs the same however many rows "
-            "there are; by a scan when there is no sound index.",
+    .text =
+        "Ordered by series key. Read from the table's last-value index, so that it costs the same however many rows "
+        "there are; by a scan when there is no sound index.",
     .flags = flags,
     .least = 1,
     .most = 1,

@@ -10,8 +10,11 @@ static void levels_text(unsigned levels, char out[64]) {
     static const struct {
         unsigned bit;
         const char *name;
-    } names[] = {{TL_LEVEL_CREATE, "create"}, {TL_LEVEL_TABLE, "table"}, {TL_LEVEL_SESSION, "session"},
-                 {TL_LEVEL_CALL, "call"},     {TL_LEVEL_MANAGED, "managed"}};
+    } names[] = {{TL_LEVEL_CREATE, "create"},
+                 {TL_LEVEL_TABLE, "table"},
+                 {TL_LEVEL_SESSION, "session"},
+                 {TL_LEVEL_CALL, "call"},
+                 {TL_LEVEL_MANAGED, "managed"}};
     out[0] = 0;
     for (size_t i = 0; i < TL_COUNT(names); i++) {
         if (levels & names[i].bit) {
@@ -103,8 +106,9 @@ const tl_command tl_command_settings = {
     .name = "settings",
     .operands = "[TABLE]",
     .summary = "show all settings, or their values in a table",
-    .text = "Levels say where a setting can be given: at create (--prop), for a table (alter), for a session (sql --set, "
-            "SET timelake.name = value in SQL) or for a call.",
+    .text =
+        "Levels say where a setting can be given: at create (--prop), for a table (alter), for a session (sql --set, "
+        "SET timelake.name = value in SQL) or for a call.",
     .flags = settings_flags,
     .most = 1,
     .run = run_settings,
@@ -125,7 +129,8 @@ static tl_status run_alter(tl_cli *cli, tl_error *err) {
         bool set = strcmp(cli->given[i].flag->name, "set") == 0, unset = strcmp(cli->given[i].flag->name, "unset") == 0;
         const char *text = cli->given[i].value;
         if ((set && (!strchr(text, '=') || *text == '=')) || (unset && (strchr(text, '=') || !*text))) {
-            status = tl_usage(cli, err, "--%s wants %s, not \"%s\"", set ? "set" : "unset", set ? "NAME=VALUE" : "NAME", text);
+            status = tl_usage(cli, err, "--%s wants %s, not \"%s\"", set ? "set" : "unset", set ? "NAME=VALUE" : "NAME",
+                              text);
         } else if (set || unset) {
             changes[n++] = text;
         }
@@ -196,7 +201,8 @@ const tl_command tl_command_rollback = {
     .name = "rollback",
     .operands = "TABLE SNAPSHOT",
     .summary = "make an older snapshot current again",
-    .text = "Rows of later snapshots are no longer seen. The ids of the snapshots that are still kept are in `timelake info`.",
+    .text = "Rows of later snapshots are no longer seen. The ids of the snapshots that are still kept are in `timelake "
+            "info`.",
     .flags = rollback_flags,
     .least = 2,
     .most = 2,

@@ -42,9 +42,10 @@ static tl_status check_statement(tl_bytes statement, tl_error *err) {
     int at = strcmp(word[0], "create") == 0 ? 1 : 0;
     at += at && strcmp(word[1], "or") == 0 && strcmp(word[2], "replace") == 0 ? 2 : 0;
     if (at && strcmp(word[at], "table") == 0) {
-        return tl_fail(err, TL_UNSUPPORTED,
-                       "sql reads the lake: make tables with `timelake create`, or CREATE TEMP TABLE for the statements "
-                       "of this call");
+        return tl_fail(
+            err, TL_UNSUPPORTED,
+            "sql reads the lake: make tables with `timelake create`, or CREATE TEMP TABLE for the statements "
+            "of this call");
     }
     return TL_OK;
 }
@@ -119,8 +120,8 @@ static tl_status run_prepared(job *j, duckdb_prepared_statement prepared, tl_err
 static tl_status wrap_copy(job *j, tl_bytes statement, tl_buf *sql) {
     char word[24];
     tl_sql_word(statement, 0, word, sizeof word);
-    static const char *const queries[] = {"select", "from", "with", "values", "table", "pivot", "unpivot", "describe",
-                                          "summarize", "show"};
+    static const char *const queries[] = {"select", "from",    "with",     "values",    "table",
+                                          "pivot",  "unpivot", "describe", "summarize", "show"};
     bool query = false;
     for (size_t i = 0; i < TL_COUNT(queries); i++) {
         query = query || strcmp(word, queries[i]) == 0;
@@ -258,13 +259,15 @@ static tl_status run_sql(tl_cli *cli, tl_error *err) {
 }
 
 static const tl_flag flags[] = {
-    {"format", 0, "FORMAT", "table (default), csv, json (one object a line), parquet, arrow (an IPC stream) or none (rows "
-                            "are read and dropped: for timing)."},
+    {"format", 0, "FORMAT",
+     "table (default), csv, json (one object a line), parquet, arrow (an IPC stream) or none (rows "
+     "are read and dropped: for timing)."},
     {"json", 0, NULL, "The same as --format json."},
     {"output", 0, "FILE", "Writes there instead of to standard output."},
     {"namespace", 0, "NAME", "Where tables without a namespace are looked for. Default: default."},
-    {"set", 0, "NAME=VALUE", "A setting for this call, of Timelake's (read-dedup=false) or of DuckDB's (threads=2). May be "
-                             "repeated."},
+    {"set", 0, "NAME=VALUE",
+     "A setting for this call, of Timelake's (read-dedup=false) or of DuckDB's (threads=2). May be "
+     "repeated."},
     {0},
 };
 
@@ -272,15 +275,16 @@ const tl_command tl_command_sql = {
     .name = "sql",
     .operands = "[QUERY]",
     .summary = "answer a query over the tables, with DuckDB",
-    .text = "Runs the statements of QUERY, or of standard input, in order; each sees the newest commit. The dialect is "
-            "DuckDB's. Tables are named `readings`, `namespace.readings` or `timelake.namespace.readings`; SHOW TABLES and "
-            "information_schema list them. Of each (series, time) the last write is seen; with `SET timelake.read_dedup = "
-            "false` all rows are.\n\n"
-            "Times are UTC. time_bucket(width, time[, origin]) counts its buckets from 1970-01-01, or from origin. "
-            "Results come as they are found; memory stays bounded.\n\n"
-            "  timelake sql \"select time_bucket('1 hour', time) as hour, avg(temp)\n"
-            "                from readings group by 1 order by 1\"\n"
-            "  timelake sql --format csv < queries.sql",
+    .text =
+        "Runs the statements of QUERY, or of standard input, in order; each sees the newest commit. The dialect is "
+        "DuckDB's. Tables are named `readings`, `namespace.readings` or `timelake.namespace.readings`; SHOW TABLES and "
+        "information_schema list them. Of each (series, time) the last write is seen; with `SET timelake.read_dedup = "
+        "false` all rows are.\n\n"
+        "Times are UTC. time_bucket(width, time[, origin]) counts its buckets from 1970-01-01, or from origin. "
+        "Results come as they are found; memory stays bounded.\n\n"
+        "  timelake sql \"select time_bucket('1 hour', time) as hour, avg(temp)\n"
+        "                from readings group by 1 order by 1\"\n"
+        "  timelake sql --format csv < queries.sql",
     .flags = flags,
     .least = 0,
     .most = 1,

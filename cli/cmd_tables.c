@@ -122,7 +122,8 @@ const tl_command tl_command_index = {
     .name = "index",
     .operands = "",
     .summary = "rewrite the lake's list of tables",
-    .text = "Writes timelake-tables.json anew: what readers use on stores that cannot list (plain HTTP). create and drop do "
+    .text = "Writes timelake-tables.json anew: what readers use on stores that cannot list (plain HTTP). create and "
+            "drop do "
             "that themselves.",
     .flags = index_flags,
     .run = run_index,

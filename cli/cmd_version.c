@@ -7,7 +7,8 @@
 static tl_status run_version(tl_cli *cli, tl_error *err) {
     (void)err;
     if (tl_has(cli, "json")) {
-        printf("{\"timelake\":\"%s\",\"format\":\"0.3.0\",\"duckdb\":\"%s\"}\n", tl_version(), duckdb_library_version());
+        printf("{\"timelake\":\"%s\",\"format\":\"0.3.0\",\"duckdb\":\"%s\"}\n", tl_version(),
+               duckdb_library_version());
     } else {
         printf("timelake %s (table format 0.3.0, DuckDB %s)\n", tl_version(), duckdb_library_version());
     }

@@ -139,9 +139,15 @@ static tl_status quote(tl_buf *out, const char *text, char mark, bool path) {
     return tl_buf_add_byte(out, (uint8_t)mark);
 }
 
-tl_status tl_duck_quote_text(tl_buf *out, const char *text) { return quote(out, text, '\'', false); }
-tl_status tl_duck_quote_name(tl_buf *out, const char *name) { return quote(out, name, '"', false); }
-tl_status tl_duck_quote_path(tl_buf *out, const char *path) { return quote(out, path, '\'', true); }
+tl_status tl_duck_quote_text(tl_buf *out, const char *text) {
+    return quote(out, text, '\'', false);
+}
+tl_status tl_duck_quote_name(tl_buf *out, const char *name) {
+    return quote(out, name, '"', false);
+}
+tl_status tl_duck_quote_path(tl_buf *out, const char *path) {
+    return quote(out, path, '\'', true);
+}
 
 /* ---- results as Arrow ---- */
 

@@ -10,17 +10,17 @@
 struct tl_feed {
     const tl_paths *paths;
     const tl_input_options *options;
-    size_t file;         /* index of the open one, or of the next */
-    tl_input *input;     /* NULL = the next is to be opened */
+    size_t file;     /* index of the open one, or of the next */
+    tl_input *input; /* NULL = the next is to be opened */
     bool file_ended;
-    int64_t limit;       /* of the stream being read; 0 = one file */
-    int64_t stream_rows; /* of the stream being read */
-    int64_t file_rows;   /* of the open file, those of the last batch not counted */
-    int64_t last_batch;  /* rows of it */
-    int64_t file_first;  /* row of the stream with which the open file begins (negative when it began before) */
-    int64_t rows;        /* in all */
-    uint64_t done, size; /* bytes of the files behind us; of all */
-    tl_error error;      /* of the stream */
+    int64_t limit;             /* of the stream being read; 0 = one file */
+    int64_t stream_rows;       /* of the stream being read */
+    int64_t file_rows;         /* of the open file, those of the last batch not counted */
+    int64_t last_batch;        /* rows of it */
+    int64_t file_first;        /* row of the stream with which the open file begins (negative when it began before) */
+    int64_t rows;              /* in all */
+    uint64_t done, size;       /* bytes of the files behind us; of all */
+    tl_error error;            /* of the stream */
     struct ArrowArray waiting; /* the first batch of the next stream */
     struct ArrowSchema schema; /* of the stream being read */
     size_t schema_file;        /* a file that is known to have it */
@@ -108,7 +108,9 @@ static tl_status next_batch(tl_feed *f, struct ArrowArray *out, tl_error *err) {
     return TL_OK;
 }
 
-static int fail_code(tl_status status) { return status == TL_NO_MEMORY ? ENOMEM : status == TL_IO ? EIO : EINVAL; }
+static int fail_code(tl_status status) {
+    return status == TL_NO_MEMORY ? ENOMEM : status == TL_IO ? EIO : EINVAL;
+}
 
 static bool same_schema(const struct ArrowSchema *a, const struct ArrowSchema *b) {
     if (strcmp(a->format, b->format) != 0 || a->n_children != b->n_children ||
@@ -183,7 +185,9 @@ static const char *stream_error(struct ArrowArrayStream *self) {
     return ((tl_feed *)self->private_data)->error.message;
 }
 
-static void stream_release(struct ArrowArrayStream *self) { self->release = NULL; }
+static void stream_release(struct ArrowArrayStream *self) {
+    self->release = NULL;
+}
 
 tl_status tl_feed_stream(tl_feed *f, int64_t rows, struct ArrowArrayStream *out, bool *more, tl_error *err) {
     *more = false;

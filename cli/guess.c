@@ -105,7 +105,8 @@ tl_guess_column *tl_guess_find(tl_guess *g, tl_bytes name, int32_t hint) {
 }
 
 /* One batch of text; its columns are those of `names`. */
-static tl_status guess_batch(tl_guess *g, const struct ArrowSchema *names, const struct ArrowArray *batch, tl_error *err) {
+static tl_status guess_batch(tl_guess *g, const struct ArrowSchema *names, const struct ArrowArray *batch,
+                             tl_error *err) {
     for (int64_t i = 0; i < batch->n_children; i++) {
         tl_guess_column *c = tl_guess_find(g, tl_bytes_of(names->children[i]->name), (int32_t)i);
         if (!c) {
@@ -119,8 +120,8 @@ static tl_status guess_batch(tl_guess *g, const struct ArrowSchema *names, const
                 continue;
             }
             c->seen = true;
-            c->possible = tl_guess_text((tl_bytes){data + offsets[row], (size_t)(offsets[row + 1] - offsets[row])},
-                                        c->possible);
+            c->possible =
+                tl_guess_text((tl_bytes){data + offsets[row], (size_t)(offsets[row + 1] - offsets[row])}, c->possible);
         }
     }
     return TL_OK;
@@ -134,7 +135,8 @@ static tl_status guess_text_file(const char *path, const tl_input_options *optio
     for (int64_t i = 0; status == TL_OK && i < names.n_children; i++) {
         for (int64_t k = 0; k < i; k++) {
             if (strcmp(names.children[i]->name, names.children[k]->name) == 0) {
-                status = tl_fail(err, TL_INVALID, "%s, line 1: column \"%s\" stands twice", path, names.children[i]->name);
+                status =
+                    tl_fail(err, TL_INVALID, "%s, line 1: column \"%s\" stands twice", path, names.children[i]->name);
                 break;
             }
         }

@@ -66,12 +66,11 @@ static void flags_print(const tl_flag *flags) {
     }
 }
 
-static const char exit_text[] =
-    "  0  done\n"
-    "  1  failed; nothing was changed by the step that failed\n"
-    "  2  wrong usage\n"
-    "  3  gave up after conflicts with other writers; nothing was committed\n"
-    "  4  the outcome of a commit is not known: repeat it with the same batch id\n";
+static const char exit_text[] = "  0  done\n"
+                                "  1  failed; nothing was changed by the step that failed\n"
+                                "  2  wrong usage\n"
+                                "  3  gave up after conflicts with other writers; nothing was committed\n"
+                                "  4  the outcome of a commit is not known: repeat it with the same batch id\n";
 
 static void overview(void) {
     puts("NAME\n       timelake - append readings to Iceberg tables and read them back with SQL\n");
@@ -82,15 +81,16 @@ static void overview(void) {
     }
     puts("\n       `timelake help COMMAND` and `timelake COMMAND --help` show a command's page.\n");
     puts("DESCRIPTION");
-    paragraphs("A lake is a folder of tables: <lake>/<namespace>/<table>. A table is named \"table\" (in the namespace "
-               "default) or \"namespace.table\". Its rows are readings: a time, the columns that name a series, and values. "
-               "They are kept as sorted Parquet files under Apache Iceberg metadata, so that DuckDB, pyiceberg, Spark and "
-               "others read the same tables.\n\n"
-               "A first session:\n\n"
-               "  timelake import weather weather.csv --time-column time_hour \\\n"
-               "           --series-key origin --null NA\n"
-               "  timelake sql \"select origin, count(*), avg(temp) from weather group by 1\"\n"
-               "  timelake latest weather\n");
+    paragraphs(
+        "A lake is a folder of tables: <lake>/<namespace>/<table>. A table is named \"table\" (in the namespace "
+        "default) or \"namespace.table\". Its rows are readings: a time, the columns that name a series, and values. "
+        "They are kept as sorted Parquet files under Apache Iceberg metadata, so that DuckDB, pyiceberg, Spark and "
+        "others read the same tables.\n\n"
+        "A first session:\n\n"
+        "  timelake import weather weather.csv --time-column time_hour \\\n"
+        "           --series-key origin --null NA\n"
+        "  timelake sql \"select origin, count(*), avg(temp) from weather group by 1\"\n"
+        "  timelake latest weather\n");
     puts("\nOPTIONS");
     flags_print(tl_global_flags);
     printf("EXIT STATUS\n");

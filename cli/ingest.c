@@ -131,7 +131,8 @@ tl_status tl_ingest(tl_cli *cli, const char *full_name, const tl_paths *paths, t
     TL_TRY(tl_value_count(cli, "rows-per-commit", 10000000, &rows_per_commit, err));
     tl_table *table = NULL;
     TL_TRY(tl_lake_table(cli->lake, full_name, &table, err));
-    run r = {.cli = cli, .name = full_name, .begin_us = tl_env_monotonic_us(tl_env_default()), .version = table->version};
+    run r = {
+        .cli = cli, .name = full_name, .begin_us = tl_env_monotonic_us(tl_env_default()), .version = table->version};
     options->schema = tl_metadata_schema(&table->metadata);
     tl_status status = tl_feed_create(paths, options, &r.feed, err);
     if (status == TL_OK) {

@@ -57,16 +57,13 @@ tl_status tl_input_open(const char *path, const tl_input_options *options, tl_in
     char delimiter = options->delimiter ? options->delimiter : format == TL_FORMAT_TSV ? '\t' : ',';
     switch (format) {
     case TL_FORMAT_CSV:
-    case TL_FORMAT_TSV:
-        return tl_input_open_csv(path, options, delimiter, out, err);
-    case TL_FORMAT_NDJSON:
-        return tl_input_open_json(path, options, out, err);
-    case TL_FORMAT_ARROW:
-        return tl_input_open_arrow(path, out, err);
-    case TL_FORMAT_PARQUET:
-        return tl_input_open_parquet(path, out, err);
+    case TL_FORMAT_TSV: return tl_input_open_csv(path, options, delimiter, out, err);
+    case TL_FORMAT_NDJSON: return tl_input_open_json(path, options, out, err);
+    case TL_FORMAT_ARROW: return tl_input_open_arrow(path, out, err);
+    case TL_FORMAT_PARQUET: return tl_input_open_parquet(path, out, err);
     default:
-        return tl_fail(err, TL_INVALID, "%s: its name tells no format; give --format csv, tsv, ndjson, arrow or parquet",
+        return tl_fail(err, TL_INVALID,
+                       "%s: its name tells no format; give --format csv, tsv, ndjson, arrow or parquet",
                        strcmp(path, "-") == 0 ? "standard input" : path);
     }
 }
@@ -117,7 +114,7 @@ static tl_status add_folder(tl_paths *p, const char *folder, int depth, tl_error
             status = tl_fail_memory(err, strlen(folder));
         } else if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
             /* only the folders that partitions make: anything else below is another matter */
-            status = !strchr(e->d_name, '=')      ? TL_OK
+            status = !strchr(e->d_name, '=')    ? TL_OK
                      : depth < MAX_FOLDER_DEPTH ? add_folder(p, path, depth + 1, err)
                                                 : tl_fail(err, TL_INVALID, "%s: folders nested too deep", path);
         } else if (tl_file_format_of(path) == TL_FORMAT_PARQUET) {
@@ -129,7 +126,9 @@ static tl_status add_folder(tl_paths *p, const char *folder, int depth, tl_error
     return status;
 }
 
-static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 tl_status tl_paths_find(const char *const *operands, size_t n, tl_paths *out, tl_error *err) {
     *out = (tl_paths){0};

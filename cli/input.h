@@ -19,11 +19,11 @@ typedef enum tl_file_format {
 } tl_file_format;
 
 typedef struct tl_input_options {
-    tl_file_format format;         /* NONE = by the file's name */
+    tl_file_format format;    /* NONE = by the file's name */
     char delimiter;           /* 0 = the format's own */
     const char *const *nulls; /* texts that stand for null, besides the empty one */
     size_t n_nulls;
-    const tl_schema *schema;  /* of the table the rows are for; NULL = not known yet (guessing) */
+    const tl_schema *schema; /* of the table the rows are for; NULL = not known yet (guessing) */
 } tl_input_options;
 
 /* One open file. The functions are those of its format; use the calls below. */
@@ -62,7 +62,9 @@ static inline tl_status tl_input_next(tl_input *in, int64_t max_rows, struct Arr
     return in->ops->next(in, max_rows, out, err);
 }
 /* The line in which row `row` of the last batch begins, counted from 1; 0 = the format has no lines. */
-static inline int64_t tl_input_line(const tl_input *in, int64_t row) { return in->ops->line ? in->ops->line(in, row) : 0; }
+static inline int64_t tl_input_line(const tl_input *in, int64_t row) {
+    return in->ops->line ? in->ops->line(in, row) : 0;
+}
 static inline void tl_input_progress(const tl_input *in, uint64_t *done, uint64_t *size) {
     in->ops->progress(in, done, size);
 }
@@ -72,8 +74,8 @@ static inline void tl_input_close(tl_input *in) {
     }
 }
 
-/* The files behind the operands: folders become their *.parquet files, those in x=y folders too (sorted by path, hidden ones left out). Every
- * file must be there. Caller frees with tl_paths_free. */
+/* The files behind the operands: folders become their *.parquet files, those in x=y folders too (sorted by path, hidden
+ * ones left out). Every file must be there. Caller frees with tl_paths_free. */
 typedef struct tl_paths {
     char **paths;
     size_t n, cap;
@@ -83,7 +85,8 @@ void tl_paths_free(tl_paths *p);
 
 /* All files one behind the other, in the order given, as streams of rows: one stream for each commit. */
 typedef struct tl_feed tl_feed;
-tl_status tl_feed_create(const tl_paths *paths, const tl_input_options *options, tl_feed **out, tl_error *err) TL_CHECKED;
+tl_status tl_feed_create(const tl_paths *paths, const tl_input_options *options, tl_feed **out,
+                         tl_error *err) TL_CHECKED;
 void tl_feed_free(tl_feed *f);
 /* A stream of at least `rows` rows (the batch that passes them is its last), or of one file when `rows` is 0. *more
  * false = there is nothing left and no stream. The feed must outlive the stream. */

@@ -26,12 +26,12 @@ typedef struct csv {
     int64_t quote_line;  /* in which the quoted field began */
     bool quoted;         /* the field being made was quoted */
     bool header_done;
-    tl_buf name;         /* the header's field being made */
+    tl_buf name; /* the header's field being made */
     char **names;
     int32_t n, cap, cell; /* columns; the field of the record being made */
     bool *quoted_null;    /* per column: a quoted null text is null too */
     tl_text_batch batch;
-    int64_t *lines;       /* of the rows of the last batch */
+    int64_t *lines; /* of the rows of the last batch */
     int64_t cap_lines;
 } csv;
 
@@ -230,12 +230,9 @@ static tl_status step(csv *c, tl_error *err) {
         }
         c->state = UNQUOTED;
         return TL_OK;
-    case UNQUOTED:
-        return in_unquoted(c, err);
-    case QUOTED:
-        return in_quoted(c, err);
-    default:
-        return after_quote(c, err);
+    case UNQUOTED: return in_unquoted(c, err);
+    case QUOTED: return in_quoted(c, err);
+    default: return after_quote(c, err);
     }
 }
 

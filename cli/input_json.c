@@ -26,7 +26,9 @@ typedef struct lines {
     int64_t number; /* of the line that was read last */
 } lines;
 
-static tl_status lines_open(lines *l, const char *path, tl_error *err) { return tl_source_open(path, &l->source, err); }
+static tl_status lines_open(lines *l, const char *path, tl_error *err) {
+    return tl_source_open(path, &l->source, err);
+}
 
 static void lines_close(lines *l) {
     tl_source_close(l->source);
@@ -158,7 +160,9 @@ static tl_status append_list(json *j, const struct ArrowSchema *type, struct Arr
     if (!yyjson_is_arr(v)) {
         return misfit(j, type, "a list", err);
     }
-    yyjson_arr_foreach(v, i, n, item) { TL_TRY(append_value(j, type->children[0], to->children[0], item, err)); }
+    yyjson_arr_foreach(v, i, n, item) {
+        TL_TRY(append_value(j, type->children[0], to->children[0], item, err));
+    }
     return ArrowArrayFinishElement(to) == NANOARROW_OK ? TL_OK : tl_fail_memory(err, 1);
 }
 

@@ -29,8 +29,11 @@ static tl_status read_at(void *ctx, uint64_t offset, size_t len, void *out, tl_e
 
 static tl_status failed(parquet *p, int code, tl_error *err) {
     const char *text = p->stream.get_last_error(&p->stream);
-    return tl_fail(err, code == EIO ? TL_IO : code == ENOMEM ? TL_NO_MEMORY : TL_CORRUPT, "%s: %s", p->name,
-                   text && *text ? text : "the Parquet file cannot be read");
+    return tl_fail(err,
+                   code == EIO      ? TL_IO
+                   : code == ENOMEM ? TL_NO_MEMORY
+                                    : TL_CORRUPT,
+                   "%s: %s", p->name, text && *text ? text : "the Parquet file cannot be read");
 }
 
 /* Behind the element at `i` and all below it. */
@@ -46,7 +49,8 @@ static tl_status mark_uuid(struct ArrowSchema *field, tl_error *err) {
     struct ArrowBuffer metadata;
     int code = ArrowMetadataBuilderInit(&metadata, field->metadata);
     if (code == NANOARROW_OK) {
-        code = ArrowMetadataBuilderAppend(&metadata, ArrowCharView("ARROW:extension:name"), ArrowCharView("arrow.uuid"));
+        code =
+            ArrowMetadataBuilderAppend(&metadata, ArrowCharView("ARROW:extension:name"), ArrowCharView("arrow.uuid"));
         code = code == NANOARROW_OK ? ArrowSchemaSetMetadata(field, (const char *)metadata.data) : code;
         ArrowBufferReset(&metadata);
     }

@@ -111,7 +111,9 @@ static void csv_errors_name_the_line(void **state) {
     assert_csv_fails("a,b\n1,\xc3", "line 2: the text is not UTF-8");
     assert_csv_fails("", "the file is empty");
     assert_csv_fails("\n\n", "there is no header line");
-    assert_csv_fails("\xff\xfe" "a", "UTF-16");
+    assert_csv_fails("\xff\xfe"
+                     "a",
+                     "UTF-16");
 }
 
 static void csv_null_texts_and_quoted_ones_by_type(void **state) {
@@ -192,9 +194,10 @@ static void ndjson_keeps_every_digit_and_missing_members_are_null(void **state) 
     (void)state;
     char out[1024];
     tl_error err = {{0}};
-    tl_status status = read_json("{\"a\":12345678901234567890.10,\"b\":\"x\"}\n\n{\"b\":null}\r\n{\"b\":true,\"a\":1e400}\n"
-                                 "{\"b\":[1,{\"c\":2.50}]}\n{\"b\":\"NA\"}",
-                                 out, sizeof out, &err);
+    tl_status status =
+        read_json("{\"a\":12345678901234567890.10,\"b\":\"x\"}\n\n{\"b\":null}\r\n{\"b\":true,\"a\":1e400}\n"
+                  "{\"b\":[1,{\"c\":2.50}]}\n{\"b\":\"NA\"}",
+                  out, sizeof out, &err);
     assert_string_equal(err.message, "");
     assert_int_equal(status, TL_OK);
     assert_string_equal(out, "12345678901234567890.10|x\n-|-\n1e400|true\n-|[1,{\"c\":2.50}]\n-|-\n");

@@ -6,8 +6,12 @@
 
 #include "cli/session.h"
 
-static void *plan_copy(void *plan) { return tl_plan_retain(plan); }
-static void plan_release(void *plan) { tl_plan_release(plan); }
+static void *plan_copy(void *plan) {
+    return tl_plan_retain(plan);
+}
+static void plan_release(void *plan) {
+    tl_plan_release(plan);
+}
 
 /* Finds the plan when the statement is bound, and keeps it for as long as the bound expression lives. */
 static void live_bind(duckdb_bind_info info) {
@@ -106,6 +110,6 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
 
 tl_status tl_session_add_live(tl_session *s, tl_error *err) {
     static const duckdb_type types[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT};
-    return tl_duck_add_function(tl_session_duck(s), "tl_live", types, 3, DUCKDB_TYPE_BOOLEAN, live_function, live_bind, s,
-                                err);
+    return tl_duck_add_function(tl_session_duck(s), "tl_live", types, 3, DUCKDB_TYPE_BOOLEAN, live_function, live_bind,
+                                s, err);
 }

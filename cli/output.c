@@ -37,12 +37,17 @@ tl_status tl_output_flush(FILE *to, tl_error *err) {
     return fflush(to) == 0 && !ferror(to) ? TL_OK : tl_fail(err, TL_IO, "the output: %s", strerror(errno));
 }
 
-tl_status tl_stdout_flush(tl_error *err) { return tl_output_flush(stdout, err); }
+tl_status tl_stdout_flush(tl_error *err) {
+    return tl_output_flush(stdout, err);
+}
 
 static tl_status stream_failed(struct ArrowArrayStream *stream, int code, tl_error *err) {
     const char *text = stream->get_last_error(stream);
-    return tl_fail(err, code == ENOMEM ? TL_NO_MEMORY : code == EIO ? TL_IO : TL_INVALID, "%s",
-                   text && *text ? text : "reading the rows failed");
+    return tl_fail(err,
+                   code == ENOMEM ? TL_NO_MEMORY
+                   : code == EIO  ? TL_IO
+                                  : TL_INVALID,
+                   "%s", text && *text ? text : "reading the rows failed");
 }
 
 /* The next batch and the view of it; without release at the end. */
@@ -217,7 +222,8 @@ static tl_status write_arrow(struct ArrowArrayStream *stream, FILE *to, int64_t 
     struct ArrowIpcOutputStream out = {0};
     struct ArrowIpcWriter writer = {0};
     tl_status status = TL_OK;
-    if (ArrowIpcOutputStreamInitFile(&out, to, 0) != NANOARROW_OK || ArrowIpcWriterInit(&writer, &out) != NANOARROW_OK) {
+    if (ArrowIpcOutputStreamInitFile(&out, to, 0) != NANOARROW_OK ||
+        ArrowIpcWriterInit(&writer, &out) != NANOARROW_OK) {
         if (out.release) {
             out.release(&out);
         }

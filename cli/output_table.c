@@ -14,10 +14,10 @@ typedef struct table {
     const tl_shown *s;
     size_t *widths;
     bool *right;
-    tl_buf cells;      /* of the rows kept, one behind the other */
-    size_t *ends;      /* of each cell in `cells` */
+    tl_buf cells; /* of the rows kept, one behind the other */
+    size_t *ends; /* of each cell in `cells` */
     size_t n_cells;
-    bool flowing;      /* widths are settled, the head is printed */
+    bool flowing; /* widths are settled, the head is printed */
     tl_buf line;
 } table;
 

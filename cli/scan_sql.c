@@ -11,36 +11,21 @@ static tl_status type_name(const tl_type *type, int depth, tl_buf *out) {
         return TL_UNSUPPORTED;
     }
     switch (type->id) {
-    case TL_TYPE_BOOLEAN:
-        return tl_buf_add_text(out, "BOOLEAN");
-    case TL_TYPE_INT:
-        return tl_buf_add_text(out, "INTEGER");
-    case TL_TYPE_LONG:
-        return tl_buf_add_text(out, "BIGINT");
-    case TL_TYPE_FLOAT:
-        return tl_buf_add_text(out, "FLOAT");
-    case TL_TYPE_DOUBLE:
-        return tl_buf_add_text(out, "DOUBLE");
-    case TL_TYPE_DECIMAL:
-        return tl_buf_printf(out, "DECIMAL(%d,%d)", type->precision, type->scale);
-    case TL_TYPE_DATE:
-        return tl_buf_add_text(out, "DATE");
-    case TL_TYPE_TIME:
-        return tl_buf_add_text(out, "TIME");
-    case TL_TYPE_TIMESTAMP:
-        return tl_buf_add_text(out, "TIMESTAMP");
-    case TL_TYPE_TIMESTAMPTZ:
-        return tl_buf_add_text(out, "TIMESTAMP WITH TIME ZONE");
-    case TL_TYPE_STRING:
-        return tl_buf_add_text(out, "VARCHAR");
-    case TL_TYPE_UUID:
-        return tl_buf_add_text(out, "UUID");
+    case TL_TYPE_BOOLEAN: return tl_buf_add_text(out, "BOOLEAN");
+    case TL_TYPE_INT: return tl_buf_add_text(out, "INTEGER");
+    case TL_TYPE_LONG: return tl_buf_add_text(out, "BIGINT");
+    case TL_TYPE_FLOAT: return tl_buf_add_text(out, "FLOAT");
+    case TL_TYPE_DOUBLE: return tl_buf_add_text(out, "DOUBLE");
+    case TL_TYPE_DECIMAL: return tl_buf_printf(out, "DECIMAL(%d,%d)", type->precision, type->scale);
+    case TL_TYPE_DATE: return tl_buf_add_text(out, "DATE");
+    case TL_TYPE_TIME: return tl_buf_add_text(out, "TIME");
+    case TL_TYPE_TIMESTAMP: return tl_buf_add_text(out, "TIMESTAMP");
+    case TL_TYPE_TIMESTAMPTZ: return tl_buf_add_text(out, "TIMESTAMP WITH TIME ZONE");
+    case TL_TYPE_STRING: return tl_buf_add_text(out, "VARCHAR");
+    case TL_TYPE_UUID: return tl_buf_add_text(out, "UUID");
     case TL_TYPE_FIXED:
-    case TL_TYPE_BINARY:
-        return tl_buf_add_text(out, "BLOB");
-    case TL_TYPE_LIST:
-        TL_TRY(type_name(&type->fields[0].type, depth + 1, out));
-        return tl_buf_add_text(out, "[]");
+    case TL_TYPE_BINARY: return tl_buf_add_text(out, "BLOB");
+    case TL_TYPE_LIST: TL_TRY(type_name(&type->fields[0].type, depth + 1, out)); return tl_buf_add_text(out, "[]");
     case TL_TYPE_MAP:
         TL_TRY(tl_buf_add_text(out, "MAP("));
         TL_TRY(type_name(&type->fields[0].type, depth + 1, out));
@@ -60,7 +45,9 @@ static tl_status type_name(const tl_type *type, int depth, tl_buf *out) {
     return TL_UNSUPPORTED;
 }
 
-tl_status tl_duck_type(const tl_type *type, tl_buf *out) { return type_name(type, 0, out); }
+tl_status tl_duck_type(const tl_type *type, tl_buf *out) {
+    return type_name(type, 0, out);
+}
 
 /* The columns that every Parquet scan has besides the file's own: one of ours with such a name goes by its id. */
 static bool hides_virtual(const tl_field *f) {
@@ -200,5 +187,6 @@ static void sql_function(duckdb_function_info info, duckdb_data_chunk input, duc
 
 tl_status tl_session_add_sql(tl_session *s, tl_error *err) {
     static const duckdb_type types[] = {DUCKDB_TYPE_VARCHAR};
-    return tl_duck_add_function(tl_session_duck(s), "tl_sql", types, 1, DUCKDB_TYPE_VARCHAR, sql_function, NULL, s, err);
+    return tl_duck_add_function(tl_session_duck(s), "tl_sql", types, 1, DUCKDB_TYPE_VARCHAR, sql_function, NULL, s,
+                                err);
 }

@@ -16,28 +16,33 @@ static const struct {
     enum ArrowType type;
     const char *zone; /* timestamps */
 } types[] = {
-    {"int", NANOARROW_TYPE_INT32, NULL},       {"integer", NANOARROW_TYPE_INT32, NULL},
-    {"int32", NANOARROW_TYPE_INT32, NULL},     {"bigint", NANOARROW_TYPE_INT64, NULL},
-    {"long", NANOARROW_TYPE_INT64, NULL},      {"int64", NANOARROW_TYPE_INT64, NULL},
-    {"double", NANOARROW_TYPE_DOUBLE, NULL},   {"float64", NANOARROW_TYPE_DOUBLE, NULL},
-    {"float", NANOARROW_TYPE_FLOAT, NULL},     {"real", NANOARROW_TYPE_FLOAT, NULL},
-    {"float32", NANOARROW_TYPE_FLOAT, NULL},   {"string", NANOARROW_TYPE_STRING, NULL},
-    {"text", NANOARROW_TYPE_STRING, NULL},     {"varchar", NANOARROW_TYPE_STRING, NULL},
-    {"utf8", NANOARROW_TYPE_STRING, NULL},     {"bool", NANOARROW_TYPE_BOOL, NULL},
-    {"boolean", NANOARROW_TYPE_BOOL, NULL},    {"date", NANOARROW_TYPE_DATE32, NULL},
-    {"time", NANOARROW_TYPE_TIME64, NULL},     {"timestamp", NANOARROW_TYPE_TIMESTAMP, NULL},
+    {"int", NANOARROW_TYPE_INT32, NULL},          {"integer", NANOARROW_TYPE_INT32, NULL},
+    {"int32", NANOARROW_TYPE_INT32, NULL},        {"bigint", NANOARROW_TYPE_INT64, NULL},
+    {"long", NANOARROW_TYPE_INT64, NULL},         {"int64", NANOARROW_TYPE_INT64, NULL},
+    {"double", NANOARROW_TYPE_DOUBLE, NULL},      {"float64", NANOARROW_TYPE_DOUBLE, NULL},
+    {"float", NANOARROW_TYPE_FLOAT, NULL},        {"real", NANOARROW_TYPE_FLOAT, NULL},
+    {"float32", NANOARROW_TYPE_FLOAT, NULL},      {"string", NANOARROW_TYPE_STRING, NULL},
+    {"text", NANOARROW_TYPE_STRING, NULL},        {"varchar", NANOARROW_TYPE_STRING, NULL},
+    {"utf8", NANOARROW_TYPE_STRING, NULL},        {"bool", NANOARROW_TYPE_BOOL, NULL},
+    {"boolean", NANOARROW_TYPE_BOOL, NULL},       {"date", NANOARROW_TYPE_DATE32, NULL},
+    {"time", NANOARROW_TYPE_TIME64, NULL},        {"timestamp", NANOARROW_TYPE_TIMESTAMP, NULL},
     {"datetime", NANOARROW_TYPE_TIMESTAMP, NULL}, {"timestamptz", NANOARROW_TYPE_TIMESTAMP, "UTC"},
-    {"binary", NANOARROW_TYPE_BINARY, NULL},   {"bytes", NANOARROW_TYPE_BINARY, NULL},
-    {"blob", NANOARROW_TYPE_BINARY, NULL},     {"varbinary", NANOARROW_TYPE_BINARY, NULL},
+    {"binary", NANOARROW_TYPE_BINARY, NULL},      {"bytes", NANOARROW_TYPE_BINARY, NULL},
+    {"blob", NANOARROW_TYPE_BINARY, NULL},        {"varbinary", NANOARROW_TYPE_BINARY, NULL},
 };
 
 static tl_status bad(const parser *p, const char *what) {
-    return tl_fail(p->err, TL_INVALID, "--schema: %s at character %d: \"%.40s\"", what, (int)(p->at - p->text) + 1, p->at);
+    return tl_fail(p->err, TL_INVALID, "--schema: %s at character %d: \"%.40s\"", what, (int)(p->at - p->text) + 1,
+                   p->at);
 }
 
-static tl_status no_memory(const parser *p) { return tl_fail_memory(p->err, 64); }
+static tl_status no_memory(const parser *p) {
+    return tl_fail_memory(p->err, 64);
+}
 
-static void blanks(parser *p) { p->at += strspn(p->at, " \t\r\n"); }
+static void blanks(parser *p) {
+    p->at += strspn(p->at, " \t\r\n");
+}
 
 static bool accept(parser *p, char c) {
     blanks(p);
@@ -121,7 +126,7 @@ static tl_status parse_fixed(parser *p, struct ArrowSchema *out) {
         return bad(p, "fixed wants [bytes]");
     }
     return ArrowSchemaSetTypeFixedSize(out, NANOARROW_TYPE_FIXED_SIZE_BINARY, size) == NANOARROW_OK ? TL_OK
-                                                                                                   : no_memory(p);
+                                                                                                    : no_memory(p);
 }
 
 static tl_status parse_uuid(parser *p, struct ArrowSchema *out) {
@@ -130,7 +135,8 @@ static tl_status parse_uuid(parser *p, struct ArrowSchema *out) {
         ArrowMetadataBuilderInit(&metadata, NULL) != NANOARROW_OK) {
         return no_memory(p);
     }
-    int code = ArrowMetadataBuilderAppend(&metadata, ArrowCharView("ARROW:extension:name"), ArrowCharView("arrow.uuid"));
+    int code =
+        ArrowMetadataBuilderAppend(&metadata, ArrowCharView("ARROW:extension:name"), ArrowCharView("arrow.uuid"));
     if (code == NANOARROW_OK) {
         code = ArrowSchemaSetMetadata(out, (const char *)metadata.data);
     }

@@ -16,7 +16,7 @@ typedef struct pin {
 
 /* A table of the lake, and what its view was made for. */
 typedef struct known_table {
-    char *name; /* "ns.t" */
+    char *name;        /* "ns.t" */
     const char *table; /* in `name` */
     bool defined;
     int32_t schema_id, last_column_id;
@@ -36,10 +36,18 @@ struct tl_session {
     tl_lock lock; /* guards `pins` */
 };
 
-tl_duck *tl_session_duck(tl_session *s) { return &s->duck; }
-tl_lake *tl_session_lake(tl_session *s) { return s->lake; }
-bool tl_session_defining(const tl_session *s) { return s->defining; }
-const char *tl_session_broken(const tl_session *s) { return s->broken.message; }
+tl_duck *tl_session_duck(tl_session *s) {
+    return &s->duck;
+}
+tl_lake *tl_session_lake(tl_session *s) {
+    return s->lake;
+}
+bool tl_session_defining(const tl_session *s) {
+    return s->defining;
+}
+const char *tl_session_broken(const tl_session *s) {
+    return s->broken.message;
+}
 
 /* ---- opening ---- */
 
@@ -214,9 +222,9 @@ static tl_status make_plan(tl_session *s, const char *name, tl_plan **out, tl_er
     if (status == TL_OK) {
         tl_pool *pool = tl_lake_pool_take(s->lake);
         bool wanted = *dedup ? strcmp(dedup, "true") == 0
-                             : tl_metadata_property(&table->metadata, "timelake.read-dedup")
-                                   ? tl_setting_bool(&table->metadata, "read-dedup")
-                                   : table->contract.dedup;
+                      : tl_metadata_property(&table->metadata, "timelake.read-dedup")
+                          ? tl_setting_bool(&table->metadata, "read-dedup")
+                          : table->contract.dedup;
         tl_plan_options options = {.keep_copies = !(wanted && table->contract.dedup), .pool = pool};
         status = tl_plan_create(table, &options, out, err);
         tl_lake_pool_give(s->lake, pool);
@@ -317,8 +325,9 @@ static tl_status list_tables(tl_session *s, tl_error *err) {
 static tl_status check_case(const tl_session *s, const known_table *t, tl_error *err) {
     for (size_t i = 0; i < s->n_tables; i++) {
         if (&s->tables[i] != t && strcasecmp(s->tables[i].name, t->name) == 0) {
-            return tl_fail(err, TL_INVALID, "tables %s and %s differ in the case of letters only: sql cannot tell them apart",
-                           t->name, s->tables[i].name);
+            return tl_fail(err, TL_INVALID,
+                           "tables %s and %s differ in the case of letters only: sql cannot tell them apart", t->name,
+                           s->tables[i].name);
         }
     }
     return TL_OK;
@@ -361,9 +370,19 @@ static tl_status define(tl_session *s, known_table *t, tl_error *err) {
 
 /* Statements that look at the catalog may see every table. */
 static bool wants_all(tl_bytes statement) {
-    static const char *const words[] = {"information_schema", "show", "describe", "tables", "pg_catalog",
-                                        "sqlite_master", "duckdb_tables", "duckdb_views", "duckdb_columns",
-                                        "duckdb_schemas", "pragma", "pg_tables", "pg_views"};
+    static const char *const words[] = {"information_schema",
+                                        "show",
+                                        "describe",
+                                        "tables",
+                                        "pg_catalog",
+                                        "sqlite_master",
+                                        "duckdb_tables",
+                                        "duckdb_views",
+                                        "duckdb_columns",
+                                        "duckdb_schemas",
+                                        "pragma",
+                                        "pg_tables",
+                                        "pg_views"};
     for (size_t i = 0; i < TL_COUNT(words); i++) {
         if (tl_sql_has_word(statement, words[i])) {
             return true;

@@ -35,7 +35,8 @@ void tl_session_forget(tl_session *s);
 /* ---- between the session's parts ---- */
 
 /* The plan of a table for the statement being bound: made once for each statement. Borrowed. */
-tl_status tl_session_plan(tl_session *s, const char *full_name, tl_plan **plan, int64_t *handle, tl_error *err) TL_CHECKED;
+tl_status tl_session_plan(tl_session *s, const char *full_name, tl_plan **plan, int64_t *handle,
+                          tl_error *err) TL_CHECKED;
 /* The plan behind a handle, retained; NULL = none. */
 tl_plan *tl_session_plan_of(tl_session *s, int64_t handle);
 /* True while a view is made: its columns are wanted, not its rows. */

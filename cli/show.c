@@ -184,30 +184,24 @@ static tl_status show_nested(const tl_shown *s, const struct ArrowArrayView *v, 
 
 /* Values that JSON writes without quotes. */
 static bool is_bare(const tl_shown *s) {
-    return tl_show_is_number(s) || s->type == NANOARROW_TYPE_BOOL || s->type == NANOARROW_TYPE_HALF_FLOAT ||
-           s->n > 0 || s->type == NANOARROW_TYPE_DICTIONARY;
+    return tl_show_is_number(s) || s->type == NANOARROW_TYPE_BOOL || s->type == NANOARROW_TYPE_HALF_FLOAT || s->n > 0 ||
+           s->type == NANOARROW_TYPE_DICTIONARY;
 }
 
 static tl_status show_number(const tl_shown *s, const struct ArrowArrayView *v, int64_t row, tl_show_style style,
                              tl_buf *out) {
     char text[TL_NUM_TEXT];
     switch (s->type) {
-    case NANOARROW_TYPE_BOOL:
-        return tl_buf_add_text(out, ArrowArrayViewGetIntUnsafe(v, row) ? "true" : "false");
-    case NANOARROW_TYPE_UINT64:
-        return tl_buf_add(out, text, tl_print_u64(ArrowArrayViewGetUIntUnsafe(v, row), text));
+    case NANOARROW_TYPE_BOOL: return tl_buf_add_text(out, ArrowArrayViewGetIntUnsafe(v, row) ? "true" : "false");
+    case NANOARROW_TYPE_UINT64: return tl_buf_add(out, text, tl_print_u64(ArrowArrayViewGetUIntUnsafe(v, row), text));
     case NANOARROW_TYPE_HALF_FLOAT:
-    case NANOARROW_TYPE_FLOAT:
-        return show_float(ArrowArrayViewGetDoubleUnsafe(v, row), true, style, out);
-    case NANOARROW_TYPE_DOUBLE:
-        return show_float(ArrowArrayViewGetDoubleUnsafe(v, row), false, style, out);
+    case NANOARROW_TYPE_FLOAT: return show_float(ArrowArrayViewGetDoubleUnsafe(v, row), true, style, out);
+    case NANOARROW_TYPE_DOUBLE: return show_float(ArrowArrayViewGetDoubleUnsafe(v, row), false, style, out);
     case NANOARROW_TYPE_DECIMAL32:
     case NANOARROW_TYPE_DECIMAL64:
     case NANOARROW_TYPE_DECIMAL128:
-    case NANOARROW_TYPE_DECIMAL256:
-        return show_decimal(s, v, row, out);
-    default:
-        return tl_buf_add(out, text, tl_print_i64(ArrowArrayViewGetIntUnsafe(v, row), text));
+    case NANOARROW_TYPE_DECIMAL256: return show_decimal(s, v, row, out);
+    default: return tl_buf_add(out, text, tl_print_i64(ArrowArrayViewGetIntUnsafe(v, row), text));
     }
 }
 
@@ -215,8 +209,7 @@ static tl_status show_number(const tl_shown *s, const struct ArrowArrayView *v, 
 static tl_status show_text(const tl_shown *s, const struct ArrowArrayView *v, int64_t row, tl_buf *out, tl_error *err) {
     char text[TL_NUM_TEXT];
     switch (s->type) {
-    case NANOARROW_TYPE_DATE32:
-        return tl_buf_add(out, text, tl_print_date(ArrowArrayViewGetIntUnsafe(v, row), text));
+    case NANOARROW_TYPE_DATE32: return tl_buf_add(out, text, tl_print_date(ArrowArrayViewGetIntUnsafe(v, row), text));
     case NANOARROW_TYPE_DATE64:
         return tl_buf_add(out, text, tl_print_date(tl_floor_div(ArrowArrayViewGetIntUnsafe(v, row), 86400000), text));
     case NANOARROW_TYPE_TIME32:
@@ -225,12 +218,10 @@ static tl_status show_text(const tl_shown *s, const struct ArrowArrayView *v, in
     case NANOARROW_TYPE_TIMESTAMP:
         return tl_buf_add(out, text,
                           tl_print_timestamp(ArrowArrayViewGetIntUnsafe(v, row), s->per_second, s->utc, text));
-    case NANOARROW_TYPE_DURATION:
-        return tl_buf_add(out, text, tl_print_i64(ArrowArrayViewGetIntUnsafe(v, row), text));
+    case NANOARROW_TYPE_DURATION: return tl_buf_add(out, text, tl_print_i64(ArrowArrayViewGetIntUnsafe(v, row), text));
     case NANOARROW_TYPE_INTERVAL_MONTHS:
     case NANOARROW_TYPE_INTERVAL_DAY_TIME:
-    case NANOARROW_TYPE_INTERVAL_MONTH_DAY_NANO:
-        return show_interval(v, row, out);
+    case NANOARROW_TYPE_INTERVAL_MONTH_DAY_NANO: return show_interval(v, row, out);
     case NANOARROW_TYPE_BINARY:
     case NANOARROW_TYPE_LARGE_BINARY:
     case NANOARROW_TYPE_BINARY_VIEW:
@@ -239,7 +230,8 @@ static tl_status show_text(const tl_shown *s, const struct ArrowArrayView *v, in
         return show_binary(s, (tl_bytes){b.data.as_uint8, (size_t)b.size_bytes}, out);
     }
     default:
-        return tl_fail(err, TL_UNSUPPORTED, "column \"%s\" has a type that cannot be shown; cast it to varchar", s->name);
+        return tl_fail(err, TL_UNSUPPORTED, "column \"%s\" has a type that cannot be shown; cast it to varchar",
+                       s->name);
     }
 }
 
@@ -254,9 +246,8 @@ static tl_status show_value(const tl_shown *s, const struct ArrowArrayView *v, i
     if (s->type == NANOARROW_TYPE_STRING || s->type == NANOARROW_TYPE_LARGE_STRING ||
         s->type == NANOARROW_TYPE_STRING_VIEW) {
         struct ArrowStringView t = ArrowArrayViewGetStringUnsafe(v, row);
-        return style == TL_SHOW_JSON
-                   ? tl_show_json_text((tl_bytes){(const uint8_t *)t.data, (size_t)t.size_bytes}, out)
-                   : tl_buf_add(out, t.data, (size_t)t.size_bytes);
+        return style == TL_SHOW_JSON ? tl_show_json_text((tl_bytes){(const uint8_t *)t.data, (size_t)t.size_bytes}, out)
+                                     : tl_buf_add(out, t.data, (size_t)t.size_bytes);
     }
     if (s->n > 0 || s->type == NANOARROW_TYPE_STRUCT) {
         return show_nested(s, v, row, out, err);
@@ -334,7 +325,8 @@ static tl_status show_nested(const tl_shown *s, const struct ArrowArrayView *v, 
                                              : show_list(&s->children[0], v->children[0], from, to, out, err);
     }
     default:
-        return tl_fail(err, TL_UNSUPPORTED, "column \"%s\" has a type that cannot be shown; cast it to varchar", s->name);
+        return tl_fail(err, TL_UNSUPPORTED, "column \"%s\" has a type that cannot be shown; cast it to varchar",
+                       s->name);
     }
 }
 

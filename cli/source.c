@@ -31,7 +31,9 @@ struct tl_source {
     int64_t line;
 };
 
-const char *tl_source_name(const tl_source *s) { return s->name; }
+const char *tl_source_name(const tl_source *s) {
+    return s->name;
+}
 
 void tl_source_progress(const tl_source *s, uint64_t *done, uint64_t *size) {
     *done = s->read;

@@ -7,9 +7,12 @@ static bool is_word(uint8_t b) {
     return (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9') || b == '_' || b >= 0x80;
 }
 
-static uint8_t lower(uint8_t b) { return b >= 'A' && b <= 'Z' ? (uint8_t)(b + 32) : b; }
+static uint8_t lower(uint8_t b) {
+    return b >= 'A' && b <= 'Z' ? (uint8_t)(b + 32) : b;
+}
 
-/* Behind a quoted piece that begins at `i`; a doubled mark stays inside. `escapes`: a backslash guards the next byte. */
+/* Behind a quoted piece that begins at `i`; a doubled mark stays inside. `escapes`: a backslash guards the next byte.
+ */
 static size_t skip_quoted(tl_bytes t, size_t i, bool escapes) {
     uint8_t mark = t.data[i++];
     while (i < t.len) {

@@ -8,8 +8,8 @@
  * understood. False when only blanks and comments are left. */
 bool tl_sql_next(tl_bytes text, size_t *at, tl_bytes *statement);
 
-/* Whether the statement holds the word, also inside of texts and comments (which may be SQL for somebody); letters of any
- * case. A word is a run of letters, digits, '_' and bytes beyond ASCII, and need not be one itself ("my-table"). */
+/* Whether the statement holds the word, also inside of texts and comments (which may be SQL for somebody); letters of
+ * any case. A word is a run of letters, digits, '_' and bytes beyond ASCII, and need not be one itself ("my-table"). */
 bool tl_sql_has_word(tl_bytes statement, const char *word);
 
 /* Appends the statement with default.x as "default".x: the namespace's name is a keyword to DuckDB. */

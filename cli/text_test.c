@@ -12,7 +12,9 @@
 #include "cli/split.h"
 #include "cli/utf8.h"
 
-static tl_bytes text(const char *t) { return tl_bytes_of(t); }
+static tl_bytes text(const char *t) {
+    return tl_bytes_of(t);
+}
 
 /* ---- SQL text ---- */
 
@@ -34,7 +36,8 @@ static void statements_are_parted_at_semicolons_outside_of_quotes(void **state) 
     assert_statements("select ';' , \";\" ; ;; -- a; b\n", (const char *const[]){"select ';' , \";\" "}, 1);
     assert_statements("select 'it''s;'; x", (const char *const[]){"select 'it''s;'", " x"}, 2);
     assert_statements("select e'\\';'; x", (const char *const[]){"select e'\\';'", " x"}, 2);
-    assert_statements("select $$;$$ ; select $a$;$$;$a$", (const char *const[]){"select $$;$$ ", " select $a$;$$;$a$"}, 2);
+    assert_statements("select $$;$$ ; select $a$;$$;$a$", (const char *const[]){"select $$;$$ ", " select $a$;$$;$a$"},
+                      2);
     assert_statements("select /* ; /* ; */ ; */ 1; x", (const char *const[]){"select /* ; /* ; */ ; */ 1", " x"}, 2);
     assert_statements("select $1; x", (const char *const[]){"select $1", " x"}, 2);
     assert_statements("", NULL, 0);
@@ -127,7 +130,8 @@ static unsigned guess(const char *const *values, size_t n) {
     }
     return possible & (~possible + 1);
 }
-#define GUESS(...) guess((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+#define GUESS(...)                                                                                                     \
+    guess((const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void guesses_the_narrowest_type_that_every_value_is_plainly_written_as(void **state) {
     (void)state;

@@ -10,7 +10,9 @@
 
 static const int64_t infinite = INT64_MAX; /* DuckDB's 'infinity'; -INT64_MAX is '-infinity' */
 
-static bool is_infinite(int64_t us) { return us == infinite || us == -infinite; }
+static bool is_infinite(int64_t us) {
+    return us == infinite || us == -infinite;
+}
 
 /* ---- validity of vectors ---- */
 
@@ -198,15 +200,15 @@ static const part_name *find_part(const char *text, size_t len) {
 }
 
 /* 1970-01-01 was a Thursday: Mondays are the days 4 + 7 k. */
-static int64_t monday(int64_t day) { return tl_floor_div(day - 4, 7) * 7 + 4; }
+static int64_t monday(int64_t day) {
+    return tl_floor_div(day - 4, 7) * 7 + 4;
+}
 
 static bool truncate_time(const part_name *p, int64_t us, int64_t *out) {
     int64_t day = tl_floor_div(us, TL_US_PER_DAY), first;
     switch (p->part) {
-    case PART_SPAN:
-        return tl_i64_mul(tl_floor_div(us, p->size), p->size, out);
-    case PART_WEEK:
-        return tl_i64_mul(monday(day), TL_US_PER_DAY, out);
+    case PART_SPAN: return tl_i64_mul(tl_floor_div(us, p->size), p->size, out);
+    case PART_WEEK: return tl_i64_mul(monday(day), TL_US_PER_DAY, out);
     case PART_MONTHS: /* from the year 0 on, so that decades and centuries are the digits of the year */
         return month_start(tl_floor_div(month_of(us) + 1970 * 12, p->size) * p->size - 1970 * 12, out);
     default: /* the Monday of the week of January 4th, in the year of this week's Thursday */

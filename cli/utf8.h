@@ -6,14 +6,16 @@
 
 /* The state between pieces. Zeroed = at the beginning. */
 typedef struct tl_utf8 {
-    uint8_t missing;    /* continuation bytes still to come */
-    uint8_t low, high;  /* what the next one must lie in */
+    uint8_t missing;   /* continuation bytes still to come */
+    uint8_t low, high; /* what the next one must lie in */
 } tl_utf8;
 
 /* How many bytes of the piece are good: `len`, or the place of the first byte that cannot stand there. Surrogates,
  * over-long forms and code points above U+10FFFF are bad. */
 size_t tl_utf8_check(tl_utf8 *state, const uint8_t *data, size_t len);
-static inline bool tl_utf8_complete(const tl_utf8 *state) { return state->missing == 0; }
+static inline bool tl_utf8_complete(const tl_utf8 *state) {
+    return state->missing == 0;
+}
 
 /* The next code point of a text; *i moves on. A bad byte counts as one character, U+FFFD. */
 uint32_t tl_utf8_next(const uint8_t *text, size_t len, size_t *i);
