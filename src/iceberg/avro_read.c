@@ -119,7 +119,7 @@ tl_status tl_avro_items_begin(tl_avro_cursor *c, const tl_avro_node *node, tl_av
 
 /* The next run of an array or map: a count, or a negative count and the run's length in bytes. */
 static tl_status next_run(tl_avro_cursor *c, uint64_t *count) {
-    int64_t n, bytes;
+    int64_t n = 0, bytes = 0;
     TL_TRY(read_long(c, &n));
     if (n < 0) {
         TL_TRY(read_long(c, &bytes));
@@ -149,7 +149,7 @@ static tl_status skip_items(tl_avro_cursor *c, const tl_avro_node *node) {
         }
         for (; count; count--) {
             if (node->kind == TL_AVRO_MAP) {
-                int64_t key;
+                int64_t key = 0;
                 TL_TRY(read_long(c, &key));
                 TL_TRY(advance(c, key, NULL));
             }
@@ -160,7 +160,7 @@ static tl_status skip_items(tl_avro_cursor *c, const tl_avro_node *node) {
 
 tl_status tl_avro_skip(tl_avro_cursor *c, const tl_avro_node *node) {
     bool there;
-    int64_t n;
+    int64_t n = 0;
     TL_TRY(tl_avro_take_branch(c, &node, &there));
     switch (node->kind) {
     case TL_AVRO_NULL: return TL_OK;
@@ -409,7 +409,7 @@ static tl_status decompress(tl_avro_reader *r, tl_bytes in, tl_error *err) {
 
 static tl_status next_block(tl_avro_reader *r, tl_error *err) {
     tl_avro_cursor c = {r->file.data + r->at, r->file.data + r->file.len, 0, err};
-    int64_t n;
+    int64_t n = 0;
     tl_bytes data = {0}, sync = {0};
     TL_TRY(read_long(&c, &r->left));
     TL_TRY(read_long(&c, &n));

@@ -59,7 +59,7 @@ static tl_status put(walk *w, uint64_t base, uint32_t low) {
 }
 
 static tl_status walk_array(walk *w, uint64_t base, uint32_t cardinality) {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     TL_TRY(take(w, (size_t)cardinality * 2, &p));
     for (uint32_t i = 0; i < cardinality; i++) {
         TL_TRY(put(w, base, load_u16(p + 2 * i)));
@@ -68,7 +68,7 @@ static tl_status walk_array(walk *w, uint64_t base, uint32_t cardinality) {
 }
 
 static tl_status walk_bitset(walk *w, uint64_t base, uint32_t cardinality) {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     int64_t before = w->n;
     TL_TRY(take(w, 8192, &p));
     for (uint32_t word = 0; word < 1024; word++) {
@@ -80,7 +80,7 @@ static tl_status walk_bitset(walk *w, uint64_t base, uint32_t cardinality) {
 }
 
 static tl_status walk_runs(walk *w, uint64_t base, uint32_t cardinality) {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     int64_t before = w->n;
     TL_TRY(take(w, 2, &p));
     uint32_t runs = load_u16(p);
@@ -99,7 +99,7 @@ static tl_status walk_runs(walk *w, uint64_t base, uint32_t cardinality) {
 
 /* One 32-bit bitmap of the portable format; `high` are the upper 32 bits of its positions. */
 static tl_status walk_bitmap(walk *w, uint32_t high) {
-    const uint8_t *p, *has_runs = NULL, *keys;
+    const uint8_t *p = NULL, *has_runs = NULL, *keys = NULL;
     TL_TRY(take(w, 4, &p));
     uint32_t cookie = tl_load_u32(p), n;
     if ((cookie & 0xffff) == COOKIE_WITH_RUNS) {
@@ -133,7 +133,7 @@ static tl_status walk_bitmap(walk *w, uint32_t high) {
 }
 
 static tl_status walk_all(walk *w) {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     TL_TRY(take(w, 8, &p));
     uint64_t bitmaps = tl_load_u64(p);
     /* Each takes its key and a cookie at least. */

@@ -40,7 +40,7 @@ static tl_status corrupt(reader *r, const char *what) {
 
 static tl_status take_number(reader *r, const tl_avro_node *node, int64_t high, int64_t *out) {
     bool there;
-    int64_t v;
+    int64_t v = 0;
     TL_TRY(tl_avro_take_long(r->c, node, &there, &v));
     if (there && (v < 0 || v > high)) {
         return corrupt(r, "a number is out of range");

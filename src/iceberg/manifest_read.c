@@ -130,7 +130,7 @@ static tl_status uuid_value(reader *r, tl_bytes text, tl_bytes *out) {
  * are. */
 static tl_status take_partition_value(reader *r, const tl_avro_node *node, tl_bytes *out) {
     bool there;
-    int64_t number;
+    int64_t number = 0;
     bool flag;
     tl_bytes raw = {0};
     *out = (tl_bytes){0};
@@ -202,7 +202,7 @@ static tl_status add_stat(reader *r, const stat *s) {
 static tl_status take_stat(reader *r, const tl_avro_node *item, int32_t what) {
     stat s = {.field_id = -1, .what = what};
     bool there, has_key = false, has_value = false;
-    int64_t number;
+    int64_t number = 0;
     TL_TRY(tl_avro_take_branch(r->c, &item, &there));
     if (item->kind != TL_AVRO_RECORD) {
         return corrupt(r, "a column statistic is not a record of key and value");
@@ -342,7 +342,7 @@ static tl_status take_size(reader *r, const tl_avro_node *node, int64_t *out) {
 
 static tl_status take_optional(reader *r, const tl_avro_node *node, int64_t *out) {
     bool there;
-    int64_t v;
+    int64_t v = 0;
     TL_TRY(tl_avro_take_long(r->c, node, &there, &v));
     *out = there ? v : -1;
     return TL_OK;
@@ -357,7 +357,7 @@ static tl_status take_text(reader *r, const tl_avro_node *node, const char **out
 
 static tl_status take_small(reader *r, const tl_avro_node *node, int32_t low, int32_t high, int32_t *out) {
     bool there;
-    int64_t v;
+    int64_t v = 0;
     TL_TRY(take_int(r, node, low, high, &there, &v));
     *out = there ? (int32_t)v : *out;
     return TL_OK;
