@@ -5,6 +5,7 @@
 #include "append/append.h"
 #include "base/mem.h"
 #include "commit/commit.h"
+#include "maintain/expire.h"
 #include "table/settings.h"
 
 /* The text of a failed stream; Arrow streams speak errno. */
@@ -77,6 +78,20 @@ static tl_status stage(tl_lake *lake, tl_table *table, struct ArrowArrayStream *
     return status;
 }
 
+/* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
+static void maintain(tl_lake *lake, tl_table *table) {
+    if (!tl_setting_bool(&table->metadata, "auto-maintain") ||
+        !tl_expire_is_due(table, tl_env_now_us(lake->store->env) / 1000)) {
+        return;
+    }
+    tl_expire_result result;
+    tl_table *newer = NULL;
+    if (tl_expire(table, &result, &newer, NULL) == TL_OK && newer) {
+        tl_lake_remember(lake, newer);
+    }
+    tl_table_release(newer);
+}
+
 static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream *rows, const tl_append_params *params,
                         tl_append_result *result, tl_error *err) {
     const tl_env *env = lake->store->env;
@@ -102,6 +117,9 @@ static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream
     }
     if (newer) {
         tl_lake_remember(lake, newer);
+        if (status == TL_OK && committed.snapshot_id >= 0 && !(params && params->no_maintain)) {
+            maintain(lake, newer);
+        }
         tl_table_release(newer);
     }
     if (status == TL_OK) {

@@ -1,4 +1,4 @@
-/* Commits that change only metadata: properties and rollback. */
+/* Commits that change only metadata: properties, rollback, expiry. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,27 +11,65 @@ typedef struct change {
     const tl_property *properties;
     int32_t n_properties;
     int64_t snapshot_id; /* to roll back to; -1 = no rollback */
+    const int64_t *expired;
+    int32_t n_expired;
 } change;
 
-/* Sequence number of the snapshot; it is there. */
-static tl_status roll_back(const tl_table *t, int64_t snapshot_id, tl_next *next, tl_error *err) {
+/* Batch ids of snapshots that are abandoned by this may be used again. */
+static tl_status roll_back(int64_t snapshot_id, tl_next *next, tl_error *err) {
     tl_metadata *m = &next->metadata;
     TL_TRY(tl_metadata_set_current(m, snapshot_id, next->now_ms, err));
     if (!tl_metadata_property(m, TL_BATCH_IDS_PROPERTY)) {
         return TL_OK;
     }
     tl_batch_ids ids;
-    TL_TRY(tl_batch_ids_read(&t->metadata, &ids, err));
-    const tl_snapshot *s = tl_metadata_snapshot(m, snapshot_id);
-    tl_batch_ids_cut(&ids, s->sequence_number);
+    TL_TRY(tl_batch_ids_read(m, &ids, err));
     tl_status status = tl_batch_ids_store(&ids, tl_setting_int(m, "keep-batch-ids"), m, err);
     tl_batch_ids_free(&ids);
     return status;
 }
 
-static tl_status apply(const change *c, const tl_table *t, tl_next *next, tl_error *err) {
+/* Current, or named by a branch or tag: such a snapshot stays. */
+static bool is_named(const tl_metadata *m, int64_t id) {
+    bool named = m->current_snapshot_id == id;
+    for (int32_t i = 0; i < m->n_refs && !named; i++) {
+        named = m->refs[i].snapshot_id == id;
+    }
+    return named;
+}
+
+/* Batch ids go into the property first: those of programs that do not write it are only in their snapshots so far. */
+static tl_status keep_batch_ids(tl_metadata *m, tl_error *err) {
+    tl_batch_ids ids;
+    TL_TRY(tl_batch_ids_read(m, &ids, err));
+    tl_status status = tl_batch_ids_store(&ids, tl_setting_int(m, "keep-batch-ids"), m, err);
+    tl_batch_ids_free(&ids);
+    return status;
+}
+
+static tl_status expire(const change *c, tl_metadata *m, tl_error *err) {
+    int64_t *ids = tl_alloc_array((size_t)c->n_expired, sizeof *ids);
+    if (!ids) {
+        return tl_fail_memory(err, (size_t)c->n_expired * sizeof *ids);
+    }
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->n_expired; i++) {
+        if (tl_metadata_snapshot(m, c->expired[i]) && !is_named(m, c->expired[i])) {
+            ids[n++] = c->expired[i];
+        }
+    }
+    tl_status status = keep_batch_ids(m, err);
+    status = status == TL_OK ? tl_metadata_remove_snapshots(m, ids, n, err) : status;
+    tl_free(ids);
+    return status;
+}
+
+static tl_status apply(const change *c, tl_next *next, tl_error *err) {
+    if (c->n_expired) {
+        return expire(c, &next->metadata, err);
+    }
     if (c->snapshot_id >= 0) {
-        return roll_back(t, c->snapshot_id, next, err);
+        return roll_back(c->snapshot_id, next, err);
     }
     for (int32_t i = 0; i < c->n_properties; i++) {
         TL_TRY(tl_metadata_set_property(&next->metadata, c->properties[i].key, c->properties[i].value, err));
@@ -41,6 +79,13 @@ static tl_status apply(const change *c, const tl_table *t, tl_next *next, tl_err
 
 /* Is there anything to do? */
 static bool in_force(const change *c, const tl_metadata *m) {
+    if (c->n_expired) {
+        bool any = false;
+        for (int32_t i = 0; i < c->n_expired && !any; i++) {
+            any = tl_metadata_snapshot(m, c->expired[i]) && !is_named(m, c->expired[i]);
+        }
+        return !any;
+    }
     if (c->snapshot_id >= 0) {
         return m->current_snapshot_id == c->snapshot_id;
     }
@@ -72,7 +117,7 @@ static tl_status attempt(const change *c, tl_table **t, tl_table **out, tl_error
     }
     tl_next next;
     TL_TRY(tl_commit_next(newest, &next, err));
-    tl_status status = apply(c, newest, &next, err);
+    tl_status status = apply(c, &next, err);
     if (status != TL_OK) {
         tl_metadata_free(&next.metadata);
         return status;
@@ -106,7 +151,7 @@ static tl_status commit_change(tl_table *base, const change *c, tl_table **out, 
 }
 
 tl_status tl_commit_properties(tl_table *base, const tl_property *changes, int32_t n, tl_table **out, tl_error *err) {
-    change c = {changes, n, -1};
+    change c = {.properties = changes, .n_properties = n, .snapshot_id = -1};
     return commit_change(base, &c, out, err);
 }
 
@@ -115,6 +160,15 @@ tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out
         *out = NULL;
         return tl_fail(err, TL_NOT_FOUND, "table %s has no snapshot %lld", base->name, (long long)snapshot_id);
     }
-    change c = {NULL, 0, snapshot_id};
+    change c = {.snapshot_id = snapshot_id};
+    return commit_change(base, &c, out, err);
+}
+
+tl_status tl_commit_expire(tl_table *base, const int64_t *ids, int32_t n, tl_table **out, tl_error *err) {
+    if (n == 0) {
+        *out = tl_table_retain(base);
+        return TL_OK;
+    }
+    change c = {.snapshot_id = -1, .expired = ids, .n_expired = n};
     return commit_change(base, &c, out, err);
 }

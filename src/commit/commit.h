@@ -45,6 +45,10 @@ tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out
  * series key (tl_latest_rows). TL_CONFLICT when the table has moved on meanwhile; TL_INVALID for a plain or empty table. */
 tl_status tl_commit_last_values(tl_table *base, const tl_rows *newest, tl_table **out, tl_error *err) TL_CHECKED;
 
+/* Takes snapshots out of the history, those of `ids` that are still there and that no branch or tag names. Their objects
+ * stay (maintain/expire.h removes them). `out` may be the version that was there already. */
+tl_status tl_commit_expire(tl_table *base, const int64_t *ids, int32_t n, tl_table **out, tl_error *err) TL_CHECKED;
+
 /* After a commit, best effort: version hint and head. */
 void tl_commit_publish(tl_table *t);
 

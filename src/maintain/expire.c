@@ -1,0 +1,400 @@
+/* Snapshot expiry: which snapshots go, and what nobody refers to afterwards. */
+#include "maintain/expire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "commit/commit.h"
+#include "table/last_index.h"
+#include "table/settings.h"
+
+enum { SLACK = 20 };
+
+/* ---- which snapshots ---- */
+
+static int newest_first(const void *a, const void *b) {
+    const tl_snapshot *const *x = a, *const *y = b;
+    if ((*x)->sequence_number != (*y)->sequence_number) {
+        return (*x)->sequence_number > (*y)->sequence_number ? -1 : 1;
+    }
+    return (*x)->timestamp_ms > (*y)->timestamp_ms ? -1 : (*x)->timestamp_ms < (*y)->timestamp_ms;
+}
+
+static int64_t oldest_ms(const tl_metadata *m) {
+    int64_t oldest = INT64_MAX;
+    for (int32_t i = 0; i < m->n_snapshots; i++) {
+        oldest = m->snapshots[i].timestamp_ms < oldest ? m->snapshots[i].timestamp_ms : oldest;
+    }
+    return oldest;
+}
+
+/* Snapshots older than this time are past their retention; INT64_MIN = none ever is. */
+static int64_t retained_since(const tl_metadata *m, int64_t now_ms) {
+    int64_t us = tl_setting_duration_us(m, "snapshot-retention"), since;
+    return us >= 0 && tl_i64_add(now_ms, -(us / 1000), &since) ? since : INT64_MIN;
+}
+
+bool tl_expire_is_due(const tl_table *t, int64_t now_ms) {
+    const tl_metadata *m = &t->metadata;
+    if (now_ms < tl_setting_int(m, "keep-snapshots-until")) {
+        return false;
+    }
+    return m->n_snapshots >= tl_setting_int(m, "max-snapshots") + SLACK ||
+           (m->n_snapshots >= tl_setting_int(m, "min-snapshots") + SLACK && oldest_ms(m) < retained_since(m, now_ms));
+}
+
+/* Branches need their ancestors, tags the snapshot. The current one and `main` are counted, not walked. */
+static void mark_named(const tl_metadata *m, bool *kept) {
+    for (int32_t i = 0; i < m->n_refs; i++) {
+        bool walk = strcmp(m->refs[i].name, "main") != 0 && strcmp(m->refs[i].type, "branch") == 0;
+        const tl_snapshot *s = tl_metadata_snapshot(m, m->refs[i].snapshot_id);
+        for (int32_t steps = 0; s && steps <= m->n_snapshots; steps++) {
+            kept[s - m->snapshots] = true;
+            s = walk && s->parent_id >= 0 ? tl_metadata_snapshot(m, s->parent_id) : NULL;
+        }
+    }
+    const tl_snapshot *current = tl_metadata_current(m);
+    if (current) {
+        kept[current - m->snapshots] = true;
+    }
+}
+
+static tl_status choose(const tl_metadata *m, int64_t now_ms, int64_t **ids, int32_t *n, tl_error *err) {
+    size_t all = (size_t)m->n_snapshots;
+    const tl_snapshot **sorted = tl_alloc_array(all, sizeof *sorted);
+    bool *kept = tl_calloc(all, sizeof *kept);
+    *ids = tl_alloc_array(all, sizeof **ids);
+    *n = 0;
+    tl_status status = sorted && kept && *ids ? TL_OK : tl_fail_memory(err, all * sizeof **ids);
+    if (status == TL_OK && now_ms >= tl_setting_int(m, "keep-snapshots-until")) {
+        mark_named(m, kept);
+        for (size_t i = 0; i < all; i++) {
+            sorted[i] = &m->snapshots[i];
+        }
+        qsort((void *)sorted, all, sizeof *sorted, newest_first);
+        int64_t least = tl_setting_int(m, "min-snapshots"), most = tl_setting_int(m, "max-snapshots");
+        int64_t since = retained_since(m, now_ms);
+        for (int64_t i = least; i < (int64_t)all; i++) {
+            const tl_snapshot *s = sorted[i];
+            if (!kept[s - m->snapshots] && (i >= most || s->timestamp_ms < since)) {
+                (*ids)[(*n)++] = s->snapshot_id;
+            }
+        }
+    }
+    tl_free((void *)sorted);
+    tl_free(kept);
+    return status;
+}
+
+/* ---- sets of keys ---- */
+
+typedef struct key_set {
+    const char **items; /* in the arena; sorted and without repeats once `seal`ed */
+    size_t n, cap;
+    tl_arena arena;
+} key_set;
+
+static void set_free(key_set *s) {
+    tl_free((void *)s->items);
+    tl_arena_free(&s->arena);
+    *s = (key_set){0};
+}
+
+static tl_status set_add(key_set *s, const char *key, tl_error *err) {
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? s->cap * 2 : 64;
+        const char **items = tl_realloc_array((void *)s->items, cap, sizeof *items);
+        if (!items) {
+            return tl_fail_memory(err, cap * sizeof *items);
+        }
+        s->items = items;
+        s->cap = cap;
+    }
+    s->items[s->n] = tl_arena_strdup(&s->arena, key);
+    return s->items[s->n++] ? TL_OK : tl_fail_memory(err, strlen(key));
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static void set_seal(key_set *s) {
+    if (s->n == 0) {
+        return;
+    }
+    qsort((void *)s->items, s->n, sizeof *s->items, by_text);
+    size_t kept = 1;
+    for (size_t i = 1; i < s->n; i++) {
+        if (strcmp(s->items[i], s->items[kept - 1]) != 0) {
+            s->items[kept++] = s->items[i];
+        }
+    }
+    s->n = kept;
+}
+
+static bool set_has(const key_set *s, const char *key) {
+    return s->n && bsearch(&key, (const void *)s->items, s->n, sizeof *s->items, by_text) != NULL;
+}
+
+/* ---- what snapshots refer to ---- */
+
+typedef struct references {
+    key_set lists, manifests, indexes;
+} references;
+
+static void references_free(references *r) {
+    set_free(&r->lists);
+    set_free(&r->manifests);
+    set_free(&r->indexes);
+}
+
+/* The key of a path found in metadata; one that lies outside of the lake is none of ours and is left out. */
+static tl_status add_path(tl_table *t, const char *path, key_set *out, tl_error *err) {
+    char *key = NULL;
+    tl_status status = tl_store_key(t->store, path, &key, err);
+    if (status == TL_OK && strncmp(key, t->prefix, strlen(t->prefix)) == 0 && key[strlen(t->prefix)] == '/') {
+        status = set_add(out, key, err);
+    }
+    tl_free(key);
+    return status == TL_INVALID ? TL_OK : status;
+}
+
+static tl_status add_manifests(tl_table *t, const tl_snapshot *s, references *out, tl_error *err) {
+    for (int32_t i = 0; i < s->n_manifests; i++) {
+        TL_TRY(add_path(t, s->manifests[i], &out->manifests, err));
+    }
+    if (!s->manifest_list) {
+        return TL_OK;
+    }
+    TL_TRY(add_path(t, s->manifest_list, &out->lists, err));
+    tl_buf avro = {0};
+    tl_arena arena = {0};
+    tl_manifest_file *files = NULL;
+    int64_t n = 0;
+    tl_status status = tl_table_get(t, s->manifest_list, &avro, err);
+    if (status == TL_OK) {
+        status = tl_manifest_list_parse(tl_buf_bytes(&avro), &arena, &files, &n, err);
+    }
+    for (int64_t i = 0; i < n && status == TL_OK; i++) {
+        status = add_path(t, files[i].path, &out->manifests, err);
+    }
+    tl_arena_free(&arena);
+    tl_buf_free(&avro);
+    if (status != TL_OK) {
+        tl_error_prefix(err, "manifest list %s: ", s->manifest_list);
+    }
+    return status;
+}
+
+/* Both keys of the last-value index: the URI, and the layers "<name>:<rows>,...". */
+static tl_status add_indexes(tl_table *t, const tl_snapshot *s, references *out, tl_error *err) {
+    const char *uri = tl_snapshot_summary(s, TL_INDEX_KEY), *layers = tl_snapshot_summary(s, TL_INDEX_LAYERS_KEY);
+    if (uri) {
+        TL_TRY(add_path(t, uri, &out->indexes, err));
+    }
+    while (layers && *layers) {
+        size_t len = strcspn(layers, ":,");
+        if (len == 0 || memchr(layers, '/', len)) {
+            return TL_OK; /* not a list of names: nothing is deleted by it */
+        }
+        char *key = tl_format("%s/metadata/%.*s", t->prefix, (int)len, layers);
+        tl_status status = key ? set_add(&out->indexes, key, err) : tl_fail_memory(err, len);
+        tl_free(key);
+        TL_TRY(status);
+        layers += strcspn(layers, ",");
+        layers += *layers == ',';
+    }
+    return TL_OK;
+}
+
+static tl_status collect(tl_table *t, const tl_metadata *m, const tl_metadata *without, references *out, tl_error *err) {
+    for (int32_t i = 0; i < m->n_snapshots; i++) {
+        if (without && tl_metadata_snapshot(without, m->snapshots[i].snapshot_id)) {
+            continue;
+        }
+        TL_TRY(add_manifests(t, &m->snapshots[i], out, err));
+        TL_TRY(add_indexes(t, &m->snapshots[i], out, err));
+    }
+    set_seal(&out->lists);
+    set_seal(&out->manifests);
+    set_seal(&out->indexes);
+    return TL_OK;
+}
+
+/* ---- data files ---- */
+
+/* Adds the files of a manifest: all of them, or the live ones. */
+static tl_status add_files(tl_table *t, const char *manifest_key, bool live_only, key_set *out, tl_error *err) {
+    tl_buf avro = {0};
+    tl_arena arena = {0};
+    tl_manifest m = {0};
+    tl_status status = tl_store_get(t->store, manifest_key, &avro, err);
+    if (status == TL_OK) {
+        status = tl_manifest_parse(tl_buf_bytes(&avro), NULL, &arena, &m, err);
+    }
+    for (int64_t i = 0; i < m.n_entries && status == TL_OK; i++) {
+        if (!live_only || m.entries[i].status != TL_ENTRY_DELETED) {
+            status = add_path(t, m.entries[i].file.path, out, err);
+        }
+    }
+    tl_arena_free(&arena);
+    tl_buf_free(&avro);
+    if (status != TL_OK) {
+        tl_error_prefix(err, "manifest %s: ", manifest_key);
+    }
+    return status;
+}
+
+/* Only appends in one line of history: then every file of an expired snapshot is live in the kept ones, and no manifest
+ * has to be opened. That is what keeps the expiry of an append-only table cheap. */
+static bool only_appends(const tl_metadata *m) {
+    const tl_snapshot *s = tl_metadata_current(m);
+    int32_t line = 0;
+    for (int32_t steps = 0; s && steps <= m->n_snapshots; steps++, line++) {
+        s = s->parent_id >= 0 ? tl_metadata_snapshot(m, s->parent_id) : NULL;
+    }
+    for (int32_t i = 0; i < m->n_snapshots; i++) {
+        const char *operation = tl_snapshot_summary(&m->snapshots[i], "operation");
+        const char *removed = tl_snapshot_summary(&m->snapshots[i], "deleted-data-files");
+        if (!operation || strcmp(operation, "append") != 0 || removed) {
+            return false;
+        }
+    }
+    return line == m->n_snapshots;
+}
+
+static tl_status dead_files(tl_table *t, const references *expired, const references *kept, key_set *out, tl_error *err) {
+    key_set live = {0};
+    tl_status status = TL_OK;
+    for (size_t i = 0; i < expired->manifests.n && status == TL_OK; i++) {
+        if (!set_has(&kept->manifests, expired->manifests.items[i])) {
+            status = add_files(t, expired->manifests.items[i], false, out, err);
+        }
+    }
+    for (size_t i = 0; i < kept->manifests.n && out->n && status == TL_OK; i++) {
+        status = add_files(t, kept->manifests.items[i], true, &live, err);
+    }
+    set_seal(out);
+    set_seal(&live);
+    size_t n = 0;
+    for (size_t i = 0; i < out->n; i++) {
+        if (!set_has(&live, out->items[i])) {
+            out->items[n++] = out->items[i];
+        }
+    }
+    out->n = n;
+    set_free(&live);
+    return status;
+}
+
+/* ---- deleting ---- */
+
+static void remove_all(tl_table *t, const key_set *keys, const key_set *but, int64_t *removed) {
+    for (size_t i = 0; i < keys->n; i++) {
+        if (!but || !set_has(but, keys->items[i])) {
+            *removed += tl_store_remove(t->store, keys->items[i], NULL) == TL_OK;
+        }
+    }
+}
+
+typedef struct versions {
+    tl_table *table;
+    int64_t below;
+    int64_t *items;
+    size_t n, cap;
+} versions;
+
+static tl_status note_version(void *ctx, const tl_object_info *object, tl_error *err) {
+    versions *v = ctx;
+    const char *name = strrchr(object->key, '/');
+    name = name ? name + 1 : object->key;
+    size_t digits = name[0] == 'v' ? strspn(name + 1, "0123456789") : 0;
+    int64_t version;
+    if (digits == 0 || strcmp(name + 1 + digits, ".metadata.json") != 0 ||
+        tl_parse_i64((tl_bytes){(const uint8_t *)name + 1, digits}, &version) != TL_PARSE_OK || version >= v->below) {
+        return TL_OK;
+    }
+    if (v->n == v->cap) {
+        size_t cap = v->cap ? v->cap * 2 : 64;
+        int64_t *items = tl_realloc_array(v->items, cap, sizeof *items);
+        if (!items) {
+            return tl_fail_memory(err, cap * sizeof *items);
+        }
+        v->items = items;
+        v->cap = cap;
+    }
+    v->items[v->n++] = version;
+    return TL_OK;
+}
+
+static int ascending(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Versions that the metadata log has forgotten, the oldest first: a writer that was asleep finds v<N> gone when v<N+1>
+ * is (commit/version.c). */
+static void remove_versions(tl_table *t, int64_t *removed) {
+    versions v = {.table = t, .below = t->version - (t->metadata.n_metadata_log + 1)};
+    char *prefix = tl_format("%s/metadata", t->prefix);
+    if (prefix && tl_store_list(t->store, prefix, false, note_version, &v, NULL) == TL_OK && v.n) {
+        qsort(v.items, v.n, sizeof *v.items, ascending);
+        for (size_t i = 0; i < v.n; i++) {
+            char *key = tl_format("%s/v%lld.metadata.json", prefix, (long long)v.items[i]);
+            if (!key || tl_store_remove(t->store, key, NULL) != TL_OK) {
+                tl_free(key);
+                break; /* keep the order */
+            }
+            ++*removed;
+            tl_free(key);
+        }
+    }
+    tl_free(prefix);
+    tl_free(v.items);
+}
+
+static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *removed, tl_error *err) {
+    references expired = {0}, kept = {0};
+    key_set dead = {0};
+    tl_status status = collect(before, &before->metadata, &after->metadata, &expired, err);
+    if (status == TL_OK) {
+        status = collect(after, &after->metadata, NULL, &kept, err);
+    }
+    if (status == TL_OK && !only_appends(&before->metadata)) {
+        status = dead_files(after, &expired, &kept, &dead, err);
+    }
+    if (status == TL_OK) {
+        remove_all(after, &dead, NULL, removed);
+        remove_all(after, &expired.manifests, &kept.manifests, removed);
+        remove_all(after, &expired.lists, &kept.lists, removed);
+        remove_all(after, &expired.indexes, &kept.indexes, removed);
+        remove_versions(after, removed);
+    }
+    set_free(&dead);
+    references_free(&expired);
+    references_free(&kept);
+    return status;
+}
+
+tl_status tl_expire(tl_table *base, tl_expire_result *result, tl_table **out, tl_error *err) {
+    *result = (tl_expire_result){0};
+    *out = NULL;
+    int64_t *ids = NULL;
+    int32_t n = 0;
+    tl_table *newest = NULL;
+    TL_TRY(tl_table_refresh(base, &newest, err));
+    tl_status status = choose(&newest->metadata, tl_env_now_us(newest->store->env) / 1000, &ids, &n, err);
+    if (status == TL_OK) {
+        status = tl_commit_expire(newest, ids, n, out, err);
+    }
+    if (status == TL_OK && n) {
+        int32_t was = newest->metadata.n_snapshots;
+        for (int32_t i = 0; i < was; i++) {
+            result->snapshots += !tl_metadata_snapshot(&(*out)->metadata, newest->metadata.snapshots[i].snapshot_id);
+        }
+        status = remove_objects(newest, *out, &result->objects, err);
+    }
+    tl_free(ids);
+    tl_table_release(newest);
+    return status;
+}
