@@ -9,6 +9,7 @@ import collections
 import os
 import pathlib
 import re
+import subprocess
 import tempfile
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from harness import read_arrow, write_from_spark
+from harness import ROOT, read_arrow, write_from_spark
 
 
 def metadata_file(table_dir):
@@ -106,6 +107,17 @@ result = l.table(args['ns'] + '.' + t).info()
 """, lake=str(lake), table=table, ns=namespace or "default", out=tmp)
         read = {part: read_arrow(pathlib.Path(tmp, part).read_bytes()) for part in ("clean", "raw", "latest")}
     return PeerViews(info=info, **read)
+
+
+SCAN_DUMP = pathlib.Path(os.environ.get("TL_SCAN_DUMP") or ROOT / "build" / "scan_dump")
+
+
+def c_api(lake, name, *options):
+    """What a C program reads (tests/tools/scan_dump.c): "copies", "latest", "columns=a,b", "from=US", "to=US", "series=column=value" """
+    assert SCAN_DUMP.is_file(), f"{SCAN_DUMP} is not there: run `make` first"
+    run = subprocess.run([SCAN_DUMP, str(lake), name, *options], capture_output=True, timeout=300, env={**os.environ, "TZ": "Asia/Kathmandu"})
+    assert run.returncode == 0, run.stderr.decode()
+    return read_arrow(run.stdout)
 
 
 def timelake(tl, name, dedup=True):

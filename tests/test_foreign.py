@@ -19,6 +19,12 @@ import lakes
 UTC = datetime.timezone.utc
 
 
+def check(tl, name, expected, key=("id",), namespace="default"):
+    """The command and a C program see these rows."""
+    lakes.same(tl.sql(f'select * from {namespace}."{name}"' if namespace != "default" else f'select * from "{name}"'), expected, key=list(key))
+    lakes.same(lakes.c_api(tl.lake, f"{namespace}.{name}"), expected, key=list(key))
+
+
 def rows_of(n, start=0):
     t0 = datetime.datetime(2026, 1, 1, tzinfo=UTC)
     return pa.table({
@@ -55,7 +61,7 @@ def made(lake):
 def test_table_of_pyiceberg_with_the_names_of_a_catalog(tl, made, spec):
     made(spec)
     assert tl.ok("ls").split() == ["default.made"]
-    lakes.same(tl.sql("select * from made"), rows_of(40), key=["id"])
+    check(tl, "made", rows_of(40))
     lakes.same(tl.sql("select * from made where id = 25 and machine = 'm2'"), rows_of(1, 25))
 
 
@@ -64,7 +70,7 @@ def test_table_of_pyiceberg_with_the_names_of_a_catalog(tl, made, spec):
 def test_table_of_pyiceberg_with_numbered_metadata(tl, made, spec, zipped):
     foreign.number_metadata(made(spec), zipped=zipped)
     assert tl.ok("ls").split() == ["default.made"]
-    lakes.same(tl.sql("select * from made"), rows_of(40), key=["id"])
+    check(tl, "made", rows_of(40))
     assert tl.sql("select count(*) as n, min(time) as t from made where v is null").to_pylist() == \
         [{"n": pc.sum(rows_of(40)["v"].is_null()).as_py(), "t": rows_of(4)["time"][3].as_py()}]
 
@@ -87,7 +93,7 @@ def test_rows_deleted_by_copy_on_write_are_gone(tl, made, lake):
     made("machine")
     foreign.FolderCatalog(lake).load_table("default.made").delete("id >= 10 and id < 17")
     expected = rows_of(40).filter(pc.invert(pc.and_(pc.greater_equal(rows_of(40)["id"], 10), pc.less(rows_of(40)["id"], 17))))
-    lakes.same(tl.sql("select * from made"), expected, key=["id"])
+    check(tl, "made", expected)
 
 
 def test_columns_are_found_by_field_id(tl, made, lake):
@@ -101,7 +107,7 @@ def test_columns_are_found_by_field_id(tl, made, lake):
         change.move_first("value")
     expected = foreign.FolderCatalog(lake).load_table("default.made").scan().to_arrow()
     assert expected["v"].null_count == 40 and expected["value"].null_count < 40
-    lakes.same(tl.sql("select * from made"), expected, key=["id"])
+    check(tl, "made", expected)
     assert tl.sql("select count(*) as n from made where v = 1").to_pylist() == [{"n": 0}]
     assert tl.sql("select count(*) as n from made where value >= 2.5").to_pylist() == [{"n": pc.sum(pc.greater_equal(expected["value"], 2.5)).as_py()}]
 
@@ -126,7 +132,7 @@ def test_a_table_partitioned_otherwise_is_not_written(tl, made):
         line = tl.fails("append", "made", path)
     assert "partition" in line
     assert sorted(p for p in where.rglob("*")) == before
-    lakes.same(tl.sql("select * from made"), rows_of(40), key=["id"])
+    check(tl, "made", rows_of(40))
 
 
 # ---- delete files made by hand ------------------------------------------------------------------------------------------
@@ -143,7 +149,7 @@ def kept(positions_by_file, where):
 def test_equality_deletes_are_refused(tl, made):
     where = made()
     foreign.number_metadata(where)
-    lakes.same(tl.sql("select * from made"), rows_of(40), key=["id"])
+    check(tl, "made", rows_of(40))
     foreign.add_equality_deletes(where, pa.table({"id": pa.array([3, 4], pa.int64())}), [1])
     for args in (("sql", "select * from made"), ("sql", "select count(*) from made")):
         line = tl.fails(*args)
@@ -155,11 +161,11 @@ def test_position_deletes_hide_rows(tl, made):
     foreign.number_metadata(where)
     first, second = sorted(foreign.data_files(where))
     foreign.add_position_deletes(where, first, [0, 5, 19])
-    lakes.same(tl.sql("select * from made"), kept({first: [0, 5, 19]}, where), key=["id"])
+    check(tl, "made", kept({first: [0, 5, 19]}, where))
     foreign.add_position_deletes(where, second, [1], referenced_data_file=second)
     foreign.add_position_deletes(where, first, [5, 6])
     expected = kept({first: [0, 5, 6, 19], second: [1]}, where)
-    lakes.same(tl.sql("select * from made"), expected, key=["id"])
+    check(tl, "made", expected)
     lakes.same(lakes.pyiceberg(where), expected, key=["id"])
     assert tl.sql("select count(*) as n from made").to_pylist() == [{"n": 35}]
     assert tl.sql("select count(*) as n from made where v >= 0").to_pylist() == [{"n": pc.sum(pc.greater_equal(expected["v"], 0)).as_py()}]
@@ -258,8 +264,8 @@ def over(spark_made, command):
 def test_table_of_spark(over, spark, spark_made, name):
     expected = harness.spark_table(spark.table(f"local.made_by_spark.{name}"))
     assert expected.num_rows == (54 if "merge" in name or "vectors" in name or name == "uris" else 60)
-    rows = over.sql(f'select * from "{name}"', "--namespace", "made_by_spark")
-    lakes.same(rows, expected, key=["id"])
+    check(over, name, expected, namespace="made_by_spark")
+    lakes.same(over.sql(f'select * from "{name}"', "--namespace", "made_by_spark"), expected, key=["id"])
     for where in ("id = 41", "v >= 1000", "machine = 'm2'", "machine is null and time < '2026-01-03 00:00:00Z'", "day < '1970-01-01'", "i between -80 and -50"):
         got = over.sql(f'select id, time, machine, v from made_by_spark."{name}" where {where}')
         wanted = harness.spark_table(spark.table(f"local.made_by_spark.{name}").where(where).select("id", "time", "machine", "v"))
@@ -282,8 +288,7 @@ def test_spark_table_after_schema_and_partition_evolution(over, spark, spark_mad
     spark.sql(f"insert into {table} select id + 1000, time, machine, value, day, i + 5000000000, b, f, d9, d18, d38, n, l, m, "
               f"named_struct('a', s.a, 'b', s.b, 'c', 0.5D), 'new' from {table} where id < 10")
     expected = harness.spark_table(spark.table(table))
-    rows = over.sql("select * from made_by_spark.evolved")
-    lakes.same(rows, expected, key=["id"])
+    check(over, "evolved", expected, namespace="made_by_spark")
     assert over.sql("select count(*) as n from made_by_spark.evolved where i > 4000000000").to_pylist() == [{"n": 10}]
 
 
@@ -293,7 +298,7 @@ def test_spark_table_after_its_own_maintenance(over, spark, spark_made):
     spark.sql("call local.system.rewrite_data_files(table => 'made_by_spark.kept_up', options => map('min-input-files', '1', 'rewrite-all', 'true'))")
     spark.sql("call local.system.rewrite_manifests(table => 'made_by_spark.kept_up')")
     spark.sql("call local.system.expire_snapshots(table => 'made_by_spark.kept_up', older_than => timestamp '2999-01-01 00:00:00', retain_last => 1)")
-    lakes.same(over.sql("select * from made_by_spark.kept_up"), harness.spark_table(spark.table(table)), key=["id"])
+    check(over, "kept_up", harness.spark_table(spark.table(table)), namespace="made_by_spark")
 
 
 @pytest.mark.parametrize("form", ["avro", "orc"])
@@ -312,8 +317,8 @@ def test_we_append_to_an_unpartitioned_table_of_spark_and_it_goes_on(over, spark
     spark.sql(f"refresh table {table}")
     spark.sql(f"insert into {table} values (5, 'e')")
     expected = pa.table({"id": pa.array([1, 2, 3, None, 5], pa.int64()), "machine": ["a", None, "c", "d", "e"]})
-    for rows in (over.sql("select * from made_by_spark.shared"), harness.spark_table(spark.table(table))):
-        lakes.same(rows, expected, key=["id"])
+    check(over, "shared", expected, namespace="made_by_spark")
+    lakes.same(harness.spark_table(spark.table(table)), expected, key=["id"])
 
 
 def test_spark_writes_into_a_table_of_ours_and_we_go_on(spark_made, over, spark):

@@ -71,6 +71,7 @@ def check_raw(rows, loaded):
 
 def test_small_rows_are_the_last_writes(loaded_small, tmp_path):
     check_rows(loaded_small, tmp_path, "arrow")
+    lakes.same(lakes.c_api(loaded_small.tl.lake, "readings"), loaded_small.expected, key=KEY, columns=KEY + VALUES)
     assert check_latest(loaded_small) == 5
 
 
@@ -117,6 +118,14 @@ def test_one_commit_a_file(loaded):
 def test_rows_are_exactly_the_expected(loaded, tmp_path, form):
     assert loaded.expected.num_rows == 7_776_000
     check_rows(loaded, tmp_path, form)
+
+
+@pytest.mark.slow
+def test_a_c_program_reads_exactly_the_expected(loaded):
+    rows = lakes.c_api(loaded.tl.lake, "readings")
+    assert rows.num_rows == loaded.expected.num_rows
+    assert lakes.fingerprint(rows, KEY + VALUES) == lakes.fingerprint(loaded.expected, KEY + VALUES)
+    check_raw(lakes.c_api(loaded.tl.lake, "readings", "copies"), loaded)
 
 
 @pytest.mark.slow

@@ -140,6 +140,8 @@ class Both:
         lakes.same(lakes.timelake(self.tl, "readings"), clean, key=COLUMNS, columns=COLUMNS)
         lakes.same(lakes.timelake(self.tl, "readings", dedup=False), raw, key=COLUMNS, columns=COLUMNS)
         lakes.same(lakes.read_latest(self.tl, "readings"), newest, key=None, columns=COLUMNS)
+        lakes.same(lakes.c_api(self.lake, "readings"), clean, key=COLUMNS, columns=COLUMNS)
+        lakes.same(lakes.c_api(self.lake, "readings", "copies"), raw, key=COLUMNS, columns=COLUMNS)
         assert self.tl.info("readings")["rows"] == len(m.raw)
         peer = lakes.peer_views(self.peer, self.lake, "readings")
         if self.peer_hides:

@@ -6,7 +6,6 @@
 
 #include "append/align.h"
 #include "iceberg/parquet_schema.h"
-#include "nanoarrow/nanoarrow.h"
 
 tl_status tl_projection_make(const tl_schema *schema, const int32_t *columns, int32_t n_columns, tl_projection *out,
                              tl_error *err) {
@@ -95,10 +94,10 @@ static tl_status reorder(struct ArrowArray *array, const file_columns *c, tl_err
 /* Through alignment: widened types, missing columns. */
 static tl_status convert(const tl_projection *p, const file_columns *c, struct ArrowSchema *file_schema,
                          struct ArrowArray *in, struct ArrowArray *out, tl_error *err) {
-    for (int32_t i = 0; i < c->n; i++) { /* by the table's names: the file's may be older */
-        if (ArrowSchemaSetName(file_schema->children[i], p->schema.fields[c->fields[i]].name) != NANOARROW_OK) {
-            return tl_fail_memory(err, 64);
-        }
+    for (int32_t i = 0; i < c->n; i++) {
+        /* By the table's names: the file's may be older. They are lent; the schema is the reader's own and is released
+         * as one block, without a look at names. */
+        file_schema->children[i]->name = p->schema.fields[c->fields[i]].name;
     }
     tl_align *align = NULL;
     tl_batch batch = {0};
