@@ -213,7 +213,7 @@ def test_damage_anywhere_never_crashes(tmp_path):
 
 # ---- pyarrow: types x encodings x codecs x page versions ----
 
-ROWS = 3000
+ROWS = 1300
 
 
 def with_nulls(values, share, rng):
@@ -306,7 +306,7 @@ def nested_table(rows=1000, seed=2):
 
 
 def write(table, path, **options):
-    pq.write_table(table, path, store_schema=False, row_group_size=options.pop("row_group_size", 1100), **options)
+    pq.write_table(table, path, store_schema=False, row_group_size=options.pop("row_group_size", 500), **options)
     return path
 
 
