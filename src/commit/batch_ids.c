@@ -146,7 +146,7 @@ static void drop_between(tl_batch_ids *ids, int64_t above, int64_t below) {
     ids->n = kept;
 }
 
-void tl_batch_ids_cut(tl_batch_ids *ids, int64_t sequence) {
+static void cut_above(tl_batch_ids *ids, int64_t sequence) {
     drop_between(ids, sequence, INT64_MAX);
     ids->sequence = ids->sequence < sequence ? ids->sequence : sequence;
 }
@@ -159,18 +159,42 @@ static void reverse(tl_batch_entry *entries, size_t n) {
     }
 }
 
+/* Does the way back from the current snapshot pass through the one that was current when the ids were written? */
+static bool leads_to(const tl_metadata *m, const tl_snapshot *s, int64_t sequence) {
+    for (int32_t steps = 0; s && s->sequence_number > sequence && steps <= m->n_snapshots; steps++) {
+        const tl_snapshot *parent = tl_history_parent(m, s);
+        if (!parent && s->parent_id != -1) {
+            return true; /* expired meanwhile: nothing speaks against it */
+        }
+        s = parent;
+    }
+    return s && s->sequence_number == sequence;
+}
+
+/* Somebody rolled back, perhaps to a branch that was abandoned before: only what lies before the retained ancestry is
+ * taken from the property, the rest is read from the ancestry again. */
+static void start_over(const tl_metadata *m, tl_batch_ids *ids) {
+    const tl_snapshot *s = tl_metadata_current(m), *parent = NULL;
+    for (int32_t steps = 0; steps <= m->n_snapshots && (parent = tl_history_parent(m, s)) != NULL; steps++) {
+        s = parent;
+    }
+    cut_above(ids, s->sequence_number - 1);
+    ids->sequence = s->sequence_number - 1;
+}
+
 /* From the current snapshot back to what is known: ids of others come in, those of abandoned snapshots go. */
 static tl_status catch_up(const tl_metadata *m, tl_batch_ids *ids, tl_error *err) {
     const tl_snapshot *current = tl_metadata_current(m), *s = current;
     if (!current) {
-        tl_batch_ids_cut(ids, 0);
+        cut_above(ids, 0);
         return TL_OK;
     }
-    int64_t known = ids->sequence;
-    tl_batch_ids_cut(ids, current->sequence_number);
+    if (!leads_to(m, current, ids->sequence)) {
+        start_over(m, ids);
+    }
     tl_batch_ids walked = {0};
     tl_status status = TL_OK;
-    for (int32_t steps = 0; status == TL_OK && s && s->sequence_number > known && steps <= m->n_snapshots; steps++) {
+    for (int32_t steps = 0; status == TL_OK && s && s->sequence_number > ids->sequence && steps <= m->n_snapshots; steps++) {
         const char *id = tl_snapshot_summary(s, TL_BATCH_ID_SUMMARY);
         const tl_snapshot *parent = tl_history_parent(m, s);
         uint8_t hash[TL_BATCH_HASH];

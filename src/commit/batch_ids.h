@@ -14,7 +14,8 @@
  * Rollback: ids of abandoned snapshots may be used again (spec d). Sequence numbers never go back, so an abandoned
  * snapshot shows as a number between those of a snapshot and its parent, or above the current snapshot's; such entries
  * are dropped. Commits of programs that do not know the property are caught up with by walking from the current snapshot
- * back to <sequence>.
+ * back to <sequence>; where the way back misses that snapshot, somebody rolled back, and the whole retained ancestry is
+ * read again.
  */
 #ifndef TL_COMMIT_BATCH_IDS_H
 #define TL_COMMIT_BATCH_IDS_H
@@ -44,9 +45,6 @@ void tl_batch_ids_free(tl_batch_ids *ids);
 
 /* Remembers one more. `batch_id` NULL only moves on. */
 tl_status tl_batch_ids_add(tl_batch_ids *ids, const char *batch_id, int64_t sequence, tl_error *err) TL_CHECKED;
-
-/* Forgets entries above the sequence number: of snapshots that a rollback abandons. */
-void tl_batch_ids_cut(tl_batch_ids *ids, int64_t sequence);
 
 /* Writes the newest `keep` ids into the property; none = removes it. */
 tl_status tl_batch_ids_store(const tl_batch_ids *ids, int64_t keep, tl_metadata *m, tl_error *err) TL_CHECKED;

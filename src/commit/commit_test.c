@@ -720,6 +720,47 @@ static void a_writer_that_slept_does_not_commit_into_the_past(void **state) {
     tl_store_close(s);
 }
 
+static void drop_table(void *ctx, const char *key) {
+    (void)key;
+    rival *r = ctx;
+    if (!r->busy) {
+        r->busy = true;
+        assert_int_equal(tl_table_drop(r->t->store, "default", "r", NULL), TL_OK);
+    }
+}
+
+static void a_table_dropped_at_any_moment_stays_dropped(void **state) {
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        tl_store *s = open_faulty();
+        tl_table *t = create(s), *out = NULL;
+        commit_well(&t, 0, NULL);
+        rival r = {t, 0, false};
+        tl_staged staged;
+        assert_true(stage(s, 10, &staged));
+        tl_fault_rule rule = {.ops = TL_OP_ANY, .nth = n, .before = drop_table, .ctx = &r};
+        tl_faulty_script(s, &rule, 1);
+        tl_commit_result result;
+        tl_status status = tl_commit_append(t, &staged, NULL, &result, &out, NULL);
+        bool struck = r.busy;
+        tl_faulty_script(s, NULL, 0);
+        tl_table *again;
+        tl_status there = tl_table_load(s, "default", "r", &again, NULL);
+        if (struck && there == TL_OK) { /* dropped after the commit was decided, before its hint: still whole or gone */
+            fail_msg("operation %d: the table is back", (int)n);
+        }
+        assert_true(struck || (status == TL_OK && there == TL_OK));
+        tl_table_release(there == TL_OK ? again : NULL);
+        tl_table_release(out);
+        tl_staged_free(&staged);
+        tl_table_release(t);
+        tl_store_close(s);
+        if (!struck) {
+            break;
+        }
+    }
+}
+
 /* ---- power loss ---- */
 
 static void what_was_acknowledged_survives_a_power_loss(void **state) {
@@ -1391,6 +1432,7 @@ int main(void) {
         cmocka_unit_test(a_lost_reply_of_the_deciding_put_is_settled),
         cmocka_unit_test(a_lost_reply_and_a_rival_that_builds_on_it),
         cmocka_unit_test(a_writer_that_slept_does_not_commit_into_the_past),
+        cmocka_unit_test(a_table_dropped_at_any_moment_stays_dropped),
         cmocka_unit_test(what_was_acknowledged_survives_a_power_loss),
         cmocka_unit_test(a_power_loss_at_any_operation_keeps_the_table_whole),
         cmocka_unit_test(writers_race_in_memory_and_lose_nothing),

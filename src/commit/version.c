@@ -111,24 +111,42 @@ static tl_status settle(tl_table *base, const char *key, tl_bytes json, bool no_
                    (long long)base->version + 1);
 }
 
-/* A put that is ours: was the place alive? TL_EXISTS = no, the version is not part of the table. */
-static tl_status check_alive(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, tl_error *err) {
-    uint64_t size;
-    bool found;
-    int64_t newest;
-    if (tl_store_size(base->store, base->metadata_key, &size, NULL) == TL_OK) {
-        return TL_OK;
-    }
-    if (look_in_history(base, snapshot_id, &found, &newest, NULL) != TL_OK) {
-        return tl_fail(err, TL_UNKNOWN, "table %s: version %lld was written, but the table cannot be read back; repeat with the same batch id",
-                       base->name, (long long)base->version + 1);
-    }
-    if (found || newest <= base->version + 1) {
-        return TL_OK;
-    }
+static void take_back(tl_table *base, const char *key, tl_bytes json) {
     if (compare(base->store, key, json, NULL) == TL_OK) {
         (void)!tl_store_remove(base->store, key, NULL);
     }
+}
+
+/* A put that is ours: was the place alive? TL_EXISTS = no, the version is not part of the table; TL_NOT_FOUND = the table
+ * was dropped meanwhile. Clean-ups never take the version before the newest, so its absence means one of these. */
+static tl_status check_alive(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, tl_error *err) {
+    uint64_t size;
+    bool found;
+    int64_t newest = 0;
+    tl_status status = TL_IO;
+    for (int attempt = 1; status != TL_OK && status != TL_NOT_FOUND && attempt <= SETTLE_ATTEMPTS; attempt++) {
+        if (attempt > 1) {
+            tl_commit_back_off(base->store->env, attempt, 2000);
+        }
+        status = tl_store_size(base->store, base->metadata_key, &size, NULL);
+    }
+    if (status != TL_NOT_FOUND) { /* a store that does not answer says nothing against the put */
+        return TL_OK;
+    }
+    status = look_in_history(base, snapshot_id, &found, &newest, NULL);
+    if (status == TL_OK && found && newest > base->version + 1) {
+        return TL_OK;
+    }
+    if (status == TL_NOT_FOUND || (status == TL_OK && newest == base->version + 1)) {
+        take_back(base, key, json);
+        return tl_fail(err, TL_NOT_FOUND, "table %s was dropped meanwhile; nothing was committed", base->name);
+    }
+    if (status != TL_OK) {
+        return tl_fail(err, TL_UNKNOWN,
+                       "table %s: version %lld was written, but the table cannot be read back; repeat with the same batch id",
+                       base->name, (long long)base->version + 1);
+    }
+    take_back(base, key, json);
     return tl_fail(err, TL_EXISTS, "%s: the table is at version %lld already", key, (long long)newest);
 }
 

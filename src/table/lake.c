@@ -62,21 +62,19 @@ static bool folder_name(const char *key, char out[256]) {
     return true;
 }
 
-/* A table has a hint; where that was lost, metadata. */
+/* A table has metadata. A hint alone does not make one: a commit that met a drop may have left it. */
 static tl_status is_table(tl_store *store, const char *ns, const char *name, bool *out, tl_error *err) {
-    char *prefix = tl_format("%s/%s", ns, name), *hint = tl_format("%s/%s/" TL_VERSION_HINT, ns, name), *key = NULL;
-    tl_status status = prefix && hint ? TL_OK : tl_fail_memory(err, 512);
-    *out = status == TL_OK && tl_store_exists(store, hint);
-    if (status == TL_OK && !*out) {
-        int64_t version;
-        status = tl_version_newest(store, prefix, &version, &key, err);
-        *out = status == TL_OK;
-        status = status == TL_NOT_FOUND ? TL_OK : status;
+    char *prefix = tl_format("%s/%s", ns, name), *key = NULL;
+    int64_t version;
+    *out = false;
+    if (!prefix) {
+        return tl_fail_memory(err, 512);
     }
+    tl_status status = tl_version_newest(store, prefix, &version, &key, err);
     tl_free(prefix);
-    tl_free(hint);
     tl_free(key);
-    return status;
+    *out = status == TL_OK;
+    return status == TL_NOT_FOUND ? TL_OK : status;
 }
 
 static tl_status visit_table(void *ctx, const tl_object_info *o, tl_error *err) {
@@ -147,6 +145,7 @@ typedef struct drop {
     tl_store *store;
     size_t prefix;
     int turn;
+    int64_t seen;
 } drop;
 
 /* Data first, then metadata, the hint last: until the end the table is listed, and a drop that stopped can be repeated. */
@@ -163,6 +162,7 @@ static int turn_of(const char *below) {
 
 static tl_status visit_drop(void *ctx, const tl_object_info *o, tl_error *err) {
     drop *d = ctx;
+    d->seen++;
     return turn_of(o->key + d->prefix) == d->turn ? tl_store_remove(d->store, o->key, err) : TL_OK;
 }
 
@@ -171,10 +171,14 @@ tl_status tl_table_drop(tl_store *store, const char *ns, const char *table, tl_e
     if (!prefix) {
         return tl_fail_memory(err, 512);
     }
-    drop d = {store, strlen(prefix) + 1, 0};
+    drop d = {store, strlen(prefix) + 1, 0, 1};
     tl_status status = TL_OK;
-    for (; status == TL_OK && d.turn < 4; d.turn++) {
-        status = tl_store_list(store, prefix, true, visit_drop, &d, err);
+    /* Again until nothing is left: a writer may have been busy meanwhile. */
+    for (int pass = 0; status == TL_OK && d.seen && pass < 3; pass++) {
+        for (d.turn = 0; status == TL_OK && d.turn < 4; d.turn++) {
+            d.seen = 0;
+            status = tl_store_list(store, prefix, true, visit_drop, &d, err);
+        }
     }
     if (status == TL_OK) {
         size_t n;
