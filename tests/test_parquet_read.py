@@ -2,6 +2,7 @@
 
 build/parquet_dump (tests/tools/parquet_dump.c; TL_PARQUET_DUMP overrides) writes what our reader reads as an Arrow stream.
 """
+import base64
 import collections
 import datetime
 import decimal
@@ -188,6 +189,26 @@ def test_bad_data_is_refused_in_bounds(name):
         assert_same(ours(BAD / name), pyarrow_reads(BAD / name))
     else:
         assert got.rc == 1 and BAD_SAYS[name] in got.err, got.err
+
+
+@pytest.mark.parametrize("plain_footer", [True, False])
+def test_encrypted_files_are_refused_by_name(tmp_path, plain_footer):
+    pe = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Kms(pe.KmsClient):
+        def wrap_key(self, key, name):
+            return base64.b64encode(key)
+
+        def unwrap_key(self, wrapped, name):
+            return base64.b64decode(wrapped)
+
+    factory = pe.CryptoFactory(lambda connection: Kms())
+    config = pe.EncryptionConfiguration("k", column_keys={"k": ["a"]}, plaintext_footer=plain_footer, double_wrapping=False)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), config)
+    table = pa.table({"a": [1, 2], "b": [3, 4]})
+    with pq.ParquetWriter(tmp_path / "e.parquet", table.schema, encryption_properties=properties) as w:
+        w.write_table(table)
+    assert "encryption is not supported" in refusal(tmp_path / "e.parquet")
 
 
 def test_damage_anywhere_never_crashes(tmp_path):
