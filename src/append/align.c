@@ -252,7 +252,7 @@ static tl_status stamp(tl_job *job, int64_t stamp_us, int64_t n, tl_column *c, t
     if (!c->validity) {
         return TL_OK;
     }
-    int64_t *values;
+    int64_t *values = NULL;
     TL_TRY(tl_job_alloc(job, n, 8, &values, err));
     for (int64_t i = 0; i < n; i++) {
         values[i] = tl_column_is_null(c, i) ? stamp_us : tl_load_i64(c->values + i * 8);

@@ -56,7 +56,7 @@ static int64_t first_too_long(const tl_view *v) {
 /* One buffer with offsets: taken as it is. */
 static tl_status borrow(tl_job *job, const tl_view *v, tl_column *out, tl_error *err) {
     size_t width = (size_t)tl_view_offset_width(v);
-    const void *p;
+    const void *p = NULL;
     TL_TRY(tl_job_borrow(job, v->offsets, v->length + 1, width, width, &p, err));
     out->offsets32 = width == 4 ? p : NULL;
     out->offsets64 = width == 8 ? p : NULL;
@@ -73,7 +73,7 @@ static tl_status make_offsets(tl_job *job, const tl_view *v, tl_column *out, int
         }
     }
     bool narrow = sum <= INT32_MAX;
-    void *memory;
+    void *memory = NULL;
     TL_TRY(tl_job_alloc(job, v->length + 1, narrow ? 4 : 8, &memory, err));
     int32_t *o32 = memory;
     int64_t *o64 = memory;
@@ -94,7 +94,7 @@ static tl_status make_offsets(tl_job *job, const tl_view *v, tl_column *out, int
 /* Views and fixed-size values: copied one behind the other. */
 static tl_status copy(tl_job *job, const tl_view *v, tl_column *out, tl_error *err) {
     int64_t total = 0;
-    uint8_t *data;
+    uint8_t *data = NULL;
     TL_TRY(make_offsets(job, v, out, &total, err));
     TL_TRY(tl_job_alloc(job, total, 1, &data, err));
     out->data = data;
@@ -139,7 +139,7 @@ static tl_status to_fixed(tl_job *job, const tl_plan *plan, const tl_view *v, co
         out->values = v->values;
         return TL_OK;
     }
-    uint8_t *values;
+    uint8_t *values = NULL;
     TL_TRY(tl_job_alloc(job, v->length, width, &values, err));
     memset(values, 0, (size_t)v->length * width);
     out->values = values;
@@ -170,8 +170,8 @@ tl_status tl_align_print(tl_job *job, const tl_plan *plan, const tl_view *v, con
                          tl_error *err) {
     (void)plan;
     (void)frame;
-    int64_t *offsets;
-    uint8_t *data;
+    int64_t *offsets = NULL;
+    uint8_t *data = NULL;
     tl_buf text = {0};
     TL_TRY(tl_job_alloc(job, v->length + 1, 8, &offsets, err));
     for (int64_t i = 0; i < v->length; i++) {

@@ -191,7 +191,7 @@ tl_status tl_align_decimal(tl_job *job, const tl_plan *plan, const tl_view *v, c
         return row >= 0 ? tl_misfit(job, plan, v, frame, row, TL_WHY_FIT, err)
                         : tl_job_borrow(job, v->values, v->length, 16, 16, &out->values, err);
     }
-    uint8_t *values;
+    uint8_t *values = NULL;
     TL_TRY(tl_job_alloc(job, v->length, (size_t)out->width, &values, err));
     out->values = values;
     memset(values, 0, (size_t)v->length * (size_t)out->width);

@@ -178,7 +178,7 @@ tl_status tl_align_int(tl_job *job, const tl_plan *plan, const tl_view *v, const
         size_t width = (size_t)out->width;
         return tl_job_borrow(job, v->values, v->length, width, width, &out->values, err);
     }
-    uint8_t *values;
+    uint8_t *values = NULL;
     if (out->kind == TL_COLUMN_BOOL) {
         TL_TRY(tl_job_alloc(job, (v->length + 7) / 8, 1, &values, err));
         memset(values, 0, (size_t)(v->length + 7) / 8);

@@ -663,7 +663,9 @@ static void any_layout_of_the_same_values_gives_the_same_columns(void **unused) 
     int rounds = rounds_given ? atoi(rounds_given) : 600;
     for (int round = 0; round < rounds; round++) {
         state = seed + (uint64_t)round;
-        print_message(round == 0 ? "TL_SEED=%llu\n" : "", (unsigned long long)state);
+        if (round == 0) {
+            print_message("TL_SEED=%llu\n", (unsigned long long)state);
+        }
         int32_t n_fields = 1 + (int32_t)below(3);
         int64_t n = chance(10) ? 0 : chance(10) ? 1100 + below(2000) : below(60);
         tl_field fields[3];

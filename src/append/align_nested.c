@@ -72,7 +72,7 @@ static bool measure(const tl_view *v, extent *out) {
 /* Offsets from 0 on; null lists are empty. */
 static tl_status make_offsets(tl_job *job, const tl_view *v, int64_t total, tl_column *out, tl_error *err) {
     bool narrow = total <= INT32_MAX;
-    void *memory;
+    void *memory = NULL;
     TL_TRY(tl_job_alloc(job, v->length + 1, narrow ? 4 : 8, &memory, err));
     int32_t *o32 = memory;
     int64_t *o64 = memory;
@@ -97,7 +97,7 @@ static tl_status make_offsets(tl_job *job, const tl_view *v, int64_t total, tl_c
 /* The offsets of the input serve as they are when they begin at 0 and null lists have no elements. */
 static tl_status borrow_offsets(tl_job *job, const tl_view *v, tl_column *out, tl_error *err) {
     size_t width = (size_t)tl_view_offset_width(v);
-    const void *p;
+    const void *p = NULL;
     TL_TRY(tl_job_borrow(job, v->offsets, v->length + 1, width, width, &p, err));
     out->offsets32 = width == 4 ? p : NULL;
     out->offsets64 = width == 8 ? p : NULL;

@@ -57,7 +57,7 @@ tl_status tl_job_borrow(tl_job *job, const uint8_t *data, int64_t n, size_t size
         memcpy(out_pointer, &data, sizeof data);
         return TL_OK;
     }
-    uint8_t *copy;
+    uint8_t *copy = NULL;
     TL_TRY(tl_job_alloc(job, n, size, &copy, err));
     memcpy(copy, data, (size_t)n * size);
     memcpy(out_pointer, &copy, sizeof copy);
@@ -72,7 +72,7 @@ tl_status tl_job_zeros(tl_job *job, int64_t n, size_t size, const uint8_t **out,
     bytes = bytes ? bytes : 1;
     if (bytes > job->zeros_size) {
         /* calloc takes big blocks from fresh pages: never touched, they cost no memory. A slot is reserved first. */
-        void *slot;
+        void *slot = NULL;
         TL_TRY(tl_job_alloc(job, 1, 1, &slot, err));
         void *p = tl_calloc(bytes, 1);
         if (!p) {
@@ -137,7 +137,7 @@ tl_status tl_align_nulls(tl_job *job, const tl_type *type, int64_t n, tl_column 
     *out = (tl_column){.length = n};
     tl_column_shape(type, out);
     size_t widest = out->width > 4 ? (size_t)out->width : 4;
-    const uint8_t *zeros;
+    const uint8_t *zeros = NULL;
     TL_TRY(tl_job_zeros(job, n + 1, widest, &zeros, err));
     out->validity = n > 0 ? zeros : NULL;
     out->values = zeros;
@@ -156,7 +156,7 @@ static tl_status merge_validity(tl_job *job, tl_view *v, tl_bits live, tl_error 
         return TL_OK;
     }
     if (v->validity.data) {
-        uint8_t *both;
+        uint8_t *both = NULL;
         TL_TRY(tl_job_alloc(job, (v->length + 7) / 8, 1, &both, err));
         tl_bits_and(v->validity, live, v->length, both);
         v->validity = (tl_bits){both, 0};
@@ -259,7 +259,7 @@ static inline void set_number(void *memory, tl_row_numbers x, int64_t i, int64_t
 static tl_status align_dictionary(tl_job *job, const tl_plan *plan, const tl_view *v, const tl_frame *frame,
                                   tl_column *out, tl_error *err) {
     const struct ArrowArray *dictionary = v->array->dictionary;
-    void *memory;
+    void *memory = NULL;
     tl_row_numbers pick;
     TL_TRY(alloc_numbers(v->length, dictionary->length, &memory, &pick, err));
     int64_t low = INT64_MAX, high = -1;
@@ -284,7 +284,7 @@ static tl_status align_dictionary(tl_job *job, const tl_plan *plan, const tl_vie
 static tl_status align_runs(tl_job *job, const tl_plan *plan, const tl_view *v, const tl_frame *frame, tl_column *out,
                             tl_error *err) {
     const struct ArrowArray *values = v->array->children[1];
-    void *memory;
+    void *memory = NULL;
     tl_row_numbers pick;
     TL_TRY(alloc_numbers(v->length, values->length, &memory, &pick, err));
     tl_runs runs;

@@ -136,7 +136,7 @@ tl_status tl_align_real(tl_job *job, const tl_plan *plan, const tl_view *v, cons
     if ((from == TL_ARROW_FLOAT64 && to == TL_TYPE_DOUBLE) || (from == TL_ARROW_FLOAT32 && to == TL_TYPE_FLOAT)) {
         return tl_job_borrow(job, v->values, v->length, width, width, &out->values, err);
     }
-    uint8_t *values;
+    uint8_t *values = NULL;
     TL_TRY(tl_job_alloc(job, v->length, width, &values, err));
     out->values = values;
     if (to == TL_TYPE_DOUBLE && from == TL_ARROW_FLOAT32) {

@@ -59,7 +59,7 @@ tl_status tl_align_text(tl_job *job, const tl_plan *plan, const tl_view *v, cons
     bool bits = out->kind == TL_COLUMN_BOOL;
     int64_t n = bits ? (v->length + 7) / 8 : v->length;
     size_t width = bits ? 1 : (size_t)out->width;
-    uint8_t *values;
+    uint8_t *values = NULL;
     TL_TRY(tl_job_alloc(job, n, width, &values, err));
     memset(values, 0, (size_t)n * width);
     out->values = values;

@@ -78,7 +78,7 @@ tl_status tl_align_time(tl_job *job, const tl_plan *plan, const tl_view *v, cons
     if (is_same_layout(v->type, plan->to)) {
         return tl_job_borrow(job, v->values, v->length, width, width, &out->values, err);
     }
-    uint8_t *values;
+    uint8_t *values = NULL;
     TL_TRY(tl_job_alloc(job, v->length, width, &values, err));
     out->values = values;
     scale s = scale_of(v->type, plan->to);

@@ -25,7 +25,7 @@ static tl_status gather_validity(const tl_column *c, tl_row_numbers index, int64
     if (!any) {
         return TL_OK;
     }
-    uint8_t *bits;
+    uint8_t *bits = NULL;
     TL_TRY(get(memory, (n + 7) / 8, 1, &bits, err));
     memset(bits, 0, (size_t)(n + 7) / 8);
     for (int64_t i = 0; i < n; i++) {
@@ -39,7 +39,7 @@ static tl_status gather_validity(const tl_column *c, tl_row_numbers index, int64
 
 static tl_status gather_bool(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                              tl_error *err) {
-    uint8_t *bits;
+    uint8_t *bits = NULL;
     TL_TRY(get(memory, (n + 7) / 8, 1, &bits, err));
     memset(bits, 0, (size_t)(n + 7) / 8);
     for (int64_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static tl_status gather_bool(const tl_column *c, tl_row_numbers index, int64_t n
 
 static tl_status gather_fixed(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                               tl_error *err) {
-    uint8_t *values;
+    uint8_t *values = NULL;
     size_t w = (size_t)c->width;
     TL_TRY(get(memory, n, w, &values, err));
     out->values = values;
@@ -88,7 +88,7 @@ static bool is_surely_narrow(const tl_column *c, int64_t n) {
 static tl_status gather_offsets(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                 int64_t *total, tl_error *err) {
     bool narrow = is_surely_narrow(c, n);
-    void *offsets;
+    void *offsets = NULL;
     TL_TRY(get(memory, n + 1, narrow ? 4 : 8, &offsets, err));
     int32_t *o32 = narrow ? offsets : NULL;
     int64_t *o64 = narrow ? NULL : offsets;
@@ -138,7 +138,7 @@ static void copy_bytes(const tl_column *c, tl_row_numbers index, int64_t n, uint
 static tl_status gather_bytes(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                               tl_error *err) {
     int64_t total = 0;
-    uint8_t *data;
+    uint8_t *data = NULL;
     TL_TRY(gather_offsets(c, index, n, memory, out, &total, err));
     TL_TRY(get(memory, total + 32, 1, &data, err));
     copy_bytes(c, index, n, data);
@@ -148,7 +148,7 @@ static tl_status gather_bytes(const tl_column *c, tl_row_numbers index, int64_t 
 
 static tl_status gather_struct(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                                tl_error *err) {
-    tl_column *children;
+    tl_column *children = NULL;
     TL_TRY(get(memory, c->n_children, sizeof *children, &children, err));
     for (int64_t k = 0; k < c->n_children; k++) {
         TL_TRY(tl_column_gather(&c->children[k], index, n, memory, &children[k], err));
@@ -160,8 +160,8 @@ static tl_status gather_struct(const tl_column *c, tl_row_numbers index, int64_t
 
 static tl_status gather_list(const tl_column *c, tl_row_numbers index, int64_t n, tl_memory memory, tl_column *out,
                              tl_error *err) {
-    int64_t total, at = 0;
-    tl_column *child;
+    int64_t total = 0, at = 0;
+    tl_column *child = NULL;
     TL_TRY(gather_offsets(c, index, n, memory, out, &total, err));
     TL_TRY(get(memory, 1, sizeof *child, &child, err));
     int64_t *elements = tl_alloc_array((size_t)total, 8);
