@@ -12,29 +12,30 @@
 
 /* The times an append touched in one partition. */
 typedef struct tl_touched {
-    int32_t partition;           /* transform value */
+    int32_t partition; /* transform value */
     int64_t min_us, max_us;
     int64_t rows;
 } tl_touched;
 
 /* A series in a staged file: which one, and its least time there. */
 typedef struct tl_series_start {
-    int64_t series;              /* row of tl_staged.newest */
+    int64_t series; /* row of tl_staged.newest */
     int64_t first_us;
 } tl_series_start;
 
-/* What an append leaves for the commit: a plain value; the files are in the store already, not yet part of the table. */
+/* What an append leaves for the commit: a plain value; the files are in the store already, not yet part of the table.
+ */
 typedef struct tl_staged {
-    tl_data_file *files;         /* path = absolute URI; partition, counts, statistics, split offsets, sort order set */
-    char **keys;                 /* their keys in the store */
+    tl_data_file *files; /* path = absolute URI; partition, counts, statistics, split offsets, sort order set */
+    char **keys;         /* their keys in the store */
     int32_t n_files;
-    int64_t rows;                /* written, after keep-last */
-    int64_t rows_in;             /* before it */
+    int64_t rows;    /* written, after keep-last */
+    int64_t rows_in; /* before it */
     int64_t bytes;
-    tl_touched *touched;         /* ascending partitions; none for a plain table */
+    tl_touched *touched; /* ascending partitions; none for a plain table */
     int32_t n_touched;
-    tl_rows newest;              /* the newest row of each series of this append, sorted by series key; n_columns 0 = none */
-    tl_series_start **starts;    /* per file: its series in key order; NULL for a plain table */
+    tl_rows newest; /* the newest row of each series of this append, sorted by series key; n_columns 0 = none */
+    tl_series_start **starts; /* per file: its series in key order; NULL for a plain table */
     int64_t *n_starts;
     tl_arena arena;
 } tl_staged;
@@ -45,8 +46,8 @@ void tl_staged_discard(tl_store *store, tl_staged *s);
 /* newer[i] = every row of file i is later than the last row of its series in `index`, so that it cannot supersede
  * anything that the index covers. `index` has the newest rows of all series of the table before this append, sorted by
  * series key; no columns or rows = the table was empty. Costs O(series of the append * log of the index). */
-tl_status tl_staged_newer(const tl_schema *schema, const tl_contract *contract, const tl_staged *s, const tl_rows *index,
-                          bool *newer, tl_error *err) TL_CHECKED;
+tl_status tl_staged_newer(const tl_schema *schema, const tl_contract *contract, const tl_staged *s,
+                          const tl_rows *index, bool *newer, tl_error *err) TL_CHECKED;
 
 typedef struct tl_append_options {
     tl_pool *pool;               /* NULL = the caller's thread alone */

@@ -2,10 +2,11 @@
  * Times align + append of Arrow or Parquet input that is in memory already, phase by phase.
  *
  *     append_bench [--threads N] [--compact] [--memory BYTES] [--time COLUMN] [--series A,B] [--chunk day] [--repeat N]
- *                  [--no-dedup] [--no-ingest] [--property KEY=VALUE]... STORE FILE...
+ *                  [--no-dedup] [--no-ingest] [--property KEY=VALUE]... [--times N] STORE FILE...
  *
  * STORE is a location such as /tmp/lake or memory://bench; FILEs are .parquet or Arrow IPC streams. Prints one line a
- * repetition: CPU and wall seconds per phase, rows, bytes, files, and the process's peak memory above the input.
+ * repetition (with --times each appends the input N times over, moved on in time, as a stream): CPU and wall seconds
+ * per phase, rows, bytes, files, and the process's peak memory above the input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ typedef struct options {
     bool compact, no_dedup, no_ingest;
     int64_t memory;
     const char *time, *series, *chunk, *store;
-    int repeat;
+    int repeat, times;
     tl_property properties[16];
     int32_t n_properties;
 } options;
@@ -126,7 +127,50 @@ static void load(input *in, const char *path) {
 }
 
 /* A second owner of a batch: its release does nothing, so that the batch can be appended again. */
-static void release_nothing(struct ArrowArray *array) { array->release = NULL; }
+static void release_nothing(struct ArrowArray *array) {
+    array->release = NULL;
+}
+
+/* A batch whose times are moved on; everything else is looked at. */
+typedef struct moved_batch {
+    struct ArrowArray time;
+    const void *buffers[2];
+    struct ArrowArray *children[64];
+} moved_batch;
+
+static void release_moved(struct ArrowArray *array) {
+    moved_batch *m = array->private_data;
+    free((void *)(uintptr_t)m->buffers[1]);
+    free(m);
+    array->release = NULL;
+}
+
+static struct ArrowArray move_on(const struct ArrowArray *batch, int64_t column, int64_t by_us) {
+    struct ArrowArray out = *batch;
+    moved_batch *m = calloc(1, sizeof *m);
+    const struct ArrowArray *time = batch->children[column];
+    size_t n = (size_t)(time->length + time->offset);
+    int64_t *times = malloc(n * sizeof *times + 8);
+    if (!m || !times || batch->n_children > 64) {
+        die("memory", NULL);
+    }
+    for (size_t i = 0; i < n; i++) {
+        times[i] = ((const int64_t *)time->buffers[1])[i] + by_us;
+    }
+    for (int64_t i = 0; i < batch->n_children; i++) {
+        m->children[i] = batch->children[i];
+    }
+    m->time = *time;
+    m->buffers[0] = time->buffers[0];
+    m->buffers[1] = times;
+    m->time.buffers = m->buffers;
+    m->time.release = release_nothing;
+    m->children[column] = &m->time;
+    out.children = m->children;
+    out.private_data = m;
+    out.release = release_moved;
+    return out;
+}
 
 static tl_table *make_table(const options *o, tl_store *store, const input *in, int run) {
     tl_error err;
@@ -181,16 +225,21 @@ static void lap(lap_times *t, int phase) {
     t->wall_at = wall;
 }
 
-static void add_all(const input *in, tl_table *table, tl_appender *a, lap_times *t) {
+static int64_t add_all(const options *o, const input *in, tl_table *table, tl_appender *a, lap_times *t) {
     tl_error err;
     tl_align *align;
     if (tl_align_create(a->schema, a->contract->ingest, &in->schema, &align, &err) != TL_OK) {
         die("align", &err);
     }
     int64_t rows = 0, stamp = tl_env_now_us(table->store->env);
-    for (size_t i = 0; i < in->n; i++) {
+    int64_t day = 86400000000;
+    for (size_t k = 0; k < in->n * (size_t)o->times; k++) {
+        size_t i = k % in->n;
         struct ArrowArray array = in->batches[i];
         array.release = release_nothing;
+        if (k >= in->n && a->contract->time >= 0) {
+            array = move_on(&in->batches[i], a->contract->time, (int64_t)(k / in->n) * day);
+        }
         int64_t n = array.length;
         tl_batch batch = {0};
         if (tl_align_batch(align, &array, rows, stamp, &batch, &err) != TL_OK) {
@@ -204,6 +253,7 @@ static void add_all(const input *in, tl_table *table, tl_appender *a, lap_times 
         rows += n;
     }
     tl_align_free(align);
+    return rows;
 }
 
 /* tl_appender_finish in its phases, for the case that everything is in memory. */
@@ -266,9 +316,9 @@ static void run_once(const options *o, tl_store *store, const input *in, int run
     lap_times t = {0};
     lap(&t, -1);
     double cpu = t.cpu_at, wall = t.wall_at;
-    add_all(in, table, a, &t);
+    int64_t rows = add_all(o, in, table, a, &t);
     tl_staged staged;
-    if (a->contract->time >= 0 && o->memory == 0) {
+    if (a->contract->time >= 0 && a->n_runs == 0) {
         finish_in_phases(a, &t, &staged);
     } else if (tl_appender_finish(a, &staged, &err) != TL_OK) {
         die("finish", &err);
@@ -277,7 +327,7 @@ static void run_once(const options *o, tl_store *store, const input *in, int run
     }
     cpu = t.cpu_at - cpu;
     wall = t.wall_at - wall;
-    (void)printf("cpu %.3f wall %.3f rows/s %.2fM | ", cpu, wall, (double)in->rows / wall * 1e-6);
+    (void)printf("cpu %.3f wall %.3f rows/s %.2fM | ", cpu, wall, (double)rows / wall * 1e-6);
     for (int i = 0; i < PHASES; i++) {
         (void)printf("%s %.3f/%.3f ", names[i], t.cpu[i], t.wall[i]);
     }
@@ -293,7 +343,7 @@ static void run_once(const options *o, tl_store *store, const input *in, int run
 }
 
 int main(int argc, char **argv) {
-    options o = {.threads = 1, .time = "time", .series = "machine", .chunk = "day", .repeat = 3};
+    options o = {.threads = 1, .time = "time", .series = "machine", .chunk = "day", .repeat = 3, .times = 1};
     input in = {0};
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i], *next = i + 1 < argc ? argv[i + 1] : "";
@@ -310,6 +360,8 @@ int main(int argc, char **argv) {
             o.chunk = next;
         } else if (strcmp(arg, "--repeat") == 0) {
             o.repeat = (int)strtol(next, NULL, 10);
+        } else if (strcmp(arg, "--times") == 0) {
+            o.times = (int)strtol(next, NULL, 10);
         } else if (strcmp(arg, "--property") == 0 && strchr(next, '=') && o.n_properties < 16) {
             char *text = argv[i + 1];
             char *value = strchr(text, '=');

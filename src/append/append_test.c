@@ -35,7 +35,9 @@ static uint64_t next_random(void) {
     return z ^ (z >> 31);
 }
 
-static uint64_t below(uint64_t n) { return next_random() % n; }
+static uint64_t below(uint64_t n) {
+    return next_random() % n;
+}
 
 /* A cell: null, or its bytes in native form; nested values in a form of the test's own. */
 typedef struct cell {
@@ -69,33 +71,44 @@ static cell cell_of(world *w, const void *data, size_t len) {
 
 /* One of a small set of awkward values, or a random one, decided by `pick`. */
 static cell random_cell(world *w, const tl_type *t, uint64_t pick) {
-    static const uint64_t doubles[] = {0, 0x8000000000000000u, 0x7ff8000000000000u, 0x7ff8000000000001u,
-                                       0xfff8000000000000u, 0x7ff0000000000000u, 0xfff0000000000000u, 1,
-                                       0x3ff0000000000000u, 0xbff0000000000000u};
-    static const uint32_t floats[] = {0, 0x80000000u, 0x7fc00000u, 0x7fc00001u, 0xffc00000u, 0x7f800000u,
-                                      0xff800000u, 1, 0x3f800000u, 0xbf800000u};
-    static const char *const texts[] = {"", "a", "b", "machine-1", "machine-2", "machine-10", "\xef\xbf\xbd", "zzzzzzzzzzzzzzzz",
-                                        "zzzzzzzzzzzzzzzzz", "zzzzzzzzzzzzzzzzy", "prefix-that-is-long-0001-suffix",
+    static const uint64_t doubles[] = {0,
+                                       0x8000000000000000u,
+                                       0x7ff8000000000000u,
+                                       0x7ff8000000000001u,
+                                       0xfff8000000000000u,
+                                       0x7ff0000000000000u,
+                                       0xfff0000000000000u,
+                                       1,
+                                       0x3ff0000000000000u,
+                                       0xbff0000000000000u};
+    static const uint32_t floats[] = {0,           0x80000000u, 0x7fc00000u, 0x7fc00001u, 0xffc00000u,
+                                      0x7f800000u, 0xff800000u, 1,           0x3f800000u, 0xbf800000u};
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "b",
+                                        "machine-1",
+                                        "machine-2",
+                                        "machine-10",
+                                        "\xef\xbf\xbd",
+                                        "zzzzzzzzzzzzzzzz",
+                                        "zzzzzzzzzzzzzzzzz",
+                                        "zzzzzzzzzzzzzzzzy",
+                                        "prefix-that-is-long-0001-suffix",
                                         "prefix-that-is-long-0002-suffix"};
     uint64_t v = pick * 0x9e3779b97f4a7c15u;
     int64_t i64 = pick % 5 == 0 ? INT64_MIN + (int64_t)(pick % 3) : (int64_t)(pick % 1000) - 500;
     int32_t i32 = pick % 7 == 0 ? INT32_MIN + (int32_t)(pick % 3) : (int32_t)(pick % 1000) - 500;
     uint8_t wide[16];
     switch (t->id) {
-    case TL_TYPE_BOOLEAN:
-        return cell_of(w, &(uint8_t){pick & 1}, 1);
+    case TL_TYPE_BOOLEAN: return cell_of(w, &(uint8_t){pick & 1}, 1);
     case TL_TYPE_INT:
-    case TL_TYPE_DATE:
-        return cell_of(w, &i32, 4);
+    case TL_TYPE_DATE: return cell_of(w, &i32, 4);
     case TL_TYPE_LONG:
     case TL_TYPE_TIME:
     case TL_TYPE_TIMESTAMP:
-    case TL_TYPE_TIMESTAMPTZ:
-        return cell_of(w, &i64, 8);
-    case TL_TYPE_FLOAT:
-        return cell_of(w, &floats[pick % TL_COUNT(floats)], 4);
-    case TL_TYPE_DOUBLE:
-        return cell_of(w, &doubles[pick % TL_COUNT(doubles)], 8);
+    case TL_TYPE_TIMESTAMPTZ: return cell_of(w, &i64, 8);
+    case TL_TYPE_FLOAT: return cell_of(w, &floats[pick % TL_COUNT(floats)], 4);
+    case TL_TYPE_DOUBLE: return cell_of(w, &doubles[pick % TL_COUNT(doubles)], 8);
     case TL_TYPE_DECIMAL: {
         int64_t low = (int64_t)(pick % 199) - 99, high = low < 0 ? -1 : 0;
         memcpy(wide, &low, 8);
@@ -115,7 +128,8 @@ static cell random_cell(world *w, const tl_type *t, uint64_t pick) {
     }
 }
 
-/* list<int>: u32 count, then per element a null flag and 4 bytes. struct<long, string>: flag + 8, flag + u32 + bytes. */
+/* list<int>: u32 count, then per element a null flag and 4 bytes. struct<long, string>: flag + 8, flag + u32 + bytes.
+ */
 static cell random_nested(world *w, const tl_type *t) {
     uint8_t bytes[256] = {0};
     size_t len = 0;
@@ -198,8 +212,8 @@ static void number_fields(world *w) {
 
 static void make_world(world *w, uint64_t seed) {
     static const char *const chunks[] = {"hour", "day", "month"};
-    static const tl_type_id values[] = {TL_TYPE_DOUBLE, TL_TYPE_FLOAT, TL_TYPE_INT,  TL_TYPE_LONG, TL_TYPE_STRING,
-                                        TL_TYPE_BOOLEAN, TL_TYPE_LIST, TL_TYPE_STRUCT, TL_TYPE_UUID};
+    static const tl_type_id values[] = {TL_TYPE_DOUBLE,  TL_TYPE_FLOAT, TL_TYPE_INT,    TL_TYPE_LONG, TL_TYPE_STRING,
+                                        TL_TYPE_BOOLEAN, TL_TYPE_LIST,  TL_TYPE_STRUCT, TL_TYPE_UUID};
     *w = (world){.ingest = -1, .time = -1};
     state = seed;
     w->n_series = (int32_t)below(4);
@@ -361,7 +375,8 @@ static void build_column(const column_build *b, const tl_field *field, tl_column
         for (size_t i = 0; i < b->n; i++) {
             const cell *c = &b->cells[i * b->stride];
             x[i] = c->null ? (cell){.null = true} : (cell){c->data[0] != 0, 8, c->data + 1};
-            y[i] = c->null || c->data[9] ? (cell){.null = true} : (cell){false, tl_load_u32(c->data + 10), c->data + 14};
+            y[i] =
+                c->null || c->data[9] ? (cell){.null = true} : (cell){false, tl_load_u32(c->data + 10), c->data + 14};
         }
         out->n_children = 2;
         out->children = tl_arena_array(b->arena, 2, sizeof *out->children);
@@ -370,10 +385,10 @@ static void build_column(const column_build *b, const tl_field *field, tl_column
         build_column(&(column_build){b->arena, y, 1, b->n}, &t->fields[1], &out->children[1]);
     } else {
         out->kind = TL_COLUMN_FIXED;
-        out->width = t->id == TL_TYPE_DECIMAL || t->id == TL_TYPE_UUID                          ? 16
-                     : t->id == TL_TYPE_FIXED                                                   ? t->length
+        out->width = t->id == TL_TYPE_DECIMAL || t->id == TL_TYPE_UUID                         ? 16
+                     : t->id == TL_TYPE_FIXED                                                  ? t->length
                      : t->id == TL_TYPE_INT || t->id == TL_TYPE_FLOAT || t->id == TL_TYPE_DATE ? 4
-                                                                                                : 8;
+                                                                                               : 8;
         size_t width = (size_t)out->width;
         uint8_t *values = space(b->arena, b->n * width);
         for (size_t i = 0; i < b->n; i++) {
@@ -460,7 +475,8 @@ static int compare_keys(const world *w, size_t a, size_t b) {
         return x < y ? -1 : 1;
     }
     for (int32_t k = 0; k < w->n_series; k++) {
-        int order = compare_cells(&w->fields[w->series[k]].type, cell_at(w, a, w->series[k]), cell_at(w, b, w->series[k]));
+        int order =
+            compare_cells(&w->fields[w->series[k]].type, cell_at(w, a, w->series[k]), cell_at(w, b, w->series[k]));
         if (order) {
             return order;
         }
@@ -555,8 +571,8 @@ static void check_file(const world *w, tl_store *store, const char *key, const s
         tl_arena arena = {0};
         for (int32_t f = 0; f < w->schema.n_fields; f++) {
             tl_column column;
-            if (tl_column_from_arrow(&w->fields[f].type, format.children[f], array.children[f], &arena, &column, &err) !=
-                TL_OK) {
+            if (tl_column_from_arrow(&w->fields[f].type, format.children[f], array.children[f], &arena, &column,
+                                     &err) != TL_OK) {
                 fail_msg("%s: %s", w->fields[f].name, err.message);
             }
             for (int64_t i = 0; i < array.length; i++) {
@@ -637,7 +653,8 @@ static void check_newest(const world *w, const tl_staged *s, const size_t *model
         }
         if (k == n_best) {
             best[n_best++] = model[i];
-        } else if (tl_load_i64(cell_at(w, model[i], w->time)->data) >= tl_load_i64(cell_at(w, best[k], w->time)->data)) {
+        } else if (tl_load_i64(cell_at(w, model[i], w->time)->data) >=
+                   tl_load_i64(cell_at(w, best[k], w->time)->data)) {
             best[k] = model[i]; /* the model is in the order of insertion within a time */
         }
     }
@@ -859,8 +876,8 @@ static bool all_newer(const world *w, const size_t *model, size_t at, size_t n, 
                 int32_t f = w->series[k];
                 same = compare_cells(&w->fields[f].type, cell_at(w, model[i], f), cell_at(before, r, f)) == 0;
             }
-            if (same && tl_load_i64(cell_at(w, model[i], w->time)->data) <=
-                            tl_load_i64(cell_at(before, r, w->time)->data)) {
+            if (same &&
+                tl_load_i64(cell_at(w, model[i], w->time)->data) <= tl_load_i64(cell_at(before, r, w->time)->data)) {
                 return false;
             }
         }

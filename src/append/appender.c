@@ -27,8 +27,10 @@ static tl_status check_spec(const tl_appender *a, tl_transform *chunk, tl_error 
         *chunk = c->chunk;
         return TL_OK;
     }
-    return tl_fail(err, TL_UNSUPPORTED, "table %s: its partition spec (field \"%s\") is another writer's; appending to it "
-                   "is not supported", a->table->name, spec->fields[0].name);
+    return tl_fail(err, TL_UNSUPPORTED,
+                   "table %s: its partition spec (field \"%s\") is another writer's; appending to it "
+                   "is not supported",
+                   a->table->name, spec->fields[0].name);
 }
 
 static void read_options(tl_appender *a, const tl_append_options *options) {
@@ -100,7 +102,8 @@ tl_status tl_appender_sort(tl_appender *a, tl_sorted *out, tl_error *err) {
     tl_sort_options options = {.time = a->contract->time,
                                .ingest = a->ingest.varies ? a->contract->ingest : -1,
                                .keep_last = a->contract->dedup};
-    return tl_sort_group(&a->group, &a->splitter, ranks, tl_ranker_count(a->ranker), &options, a->options.pool, out, err);
+    return tl_sort_group(&a->group, &a->splitter, ranks, tl_ranker_count(a->ranker), &options, a->options.pool, out,
+                         err);
 }
 
 /* Plain tables: the rows of the group as they came, one part. */
@@ -176,8 +179,7 @@ static tl_status write_arrivals(tl_appender *a, bool more, tl_error *err) {
     TL_TRY(arrival_order(a, &sorted, err));
     tl_sources sources = tl_group_sources(&a->group);
     tl_layout layout = {0};
-    tl_status status =
-        tl_layout_plan(&sorted, &sources, a->schema->n_fields, a->group.bytes, &a->layout, &layout, err);
+    tl_status status = tl_layout_plan(&sorted, &sources, a->schema->n_fields, a->group.bytes, &a->layout, &layout, err);
     if (status == TL_OK && layout.n > 0) {
         status = write_layout(a, &sources, &sorted, &layout, more, err);
     }
@@ -195,8 +197,9 @@ static tl_status check_lengths(const tl_appender *a, const tl_column *c, const c
         for (int64_t i = 0; i < c->length; i++) {
             int64_t len = c->offsets64[i + 1] - c->offsets64[i];
             if (len > VALUE_BYTES_MOST && !tl_column_is_null(c, i)) {
-                return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: a value of %lld bytes is too long (at most %lld)",
-                               name, (long long)(a->rows_in + i + 1), (long long)len, (long long)VALUE_BYTES_MOST);
+                return tl_fail(err, TL_INVALID,
+                               "column \"%s\", row %lld: a value of %lld bytes is too long (at most %lld)", name,
+                               (long long)(a->rows_in + i + 1), (long long)len, (long long)VALUE_BYTES_MOST);
             }
         }
     }

@@ -1,6 +1,6 @@
 /*
- * The appender's parts, shared by appender.c (rows in, one group in memory), runs.c (groups that are spilled and merged),
- * newest.c (what the commit wants to know) and plan.c (how columns are written).
+ * The appender's parts, shared by appender.c (rows in, one group in memory), runs.c (groups that are spilled and
+ * merged), newest.c (what the commit wants to know) and plan.c (how columns are written).
  */
 #ifndef TL_APPEND_APPENDER_INTERNAL_H
 #define TL_APPEND_APPENDER_INTERNAL_H
@@ -26,24 +26,24 @@ struct tl_appender {
     const tl_schema *schema;
     const tl_contract *contract;
     tl_append_options options;
-    tl_transform chunk;       /* VOID = one partition */
+    tl_transform chunk; /* VOID = one partition */
     size_t memory_limit;
     tl_layout_options layout;
-    tl_arena arena;           /* schema elements */
+    tl_arena arena; /* schema elements */
     tl_leaves leaves;
-    tl_encoder encoder;       /* plans and options are its own arrays */
+    tl_encoder encoder; /* plans and options are its own arrays */
     tl_ranker *ranker;
     tl_splitter splitter;
     tl_group group;
     tl_ingest_seen ingest;
     int64_t rows_in;
     tl_stager stager;
-    bool staging;             /* the stager is set up */
-    bool chosen;              /* encodings are chosen */
-    tl_spill_run *runs;       /* sorted groups on disk, oldest first */
+    bool staging;       /* the stager is set up */
+    bool chosen;        /* encodings are chosen */
+    tl_spill_run *runs; /* sorted groups on disk, oldest first */
     int32_t n_runs, cap_runs;
-    tl_rows newest;           /* n_columns 0 = none yet */
-    tl_touched *touched;      /* ascending partitions */
+    tl_rows newest;      /* n_columns 0 = none yet */
+    tl_touched *touched; /* ascending partitions */
     uint32_t n_touched;
 };
 
@@ -56,8 +56,9 @@ void tl_encoder_free(tl_encoder *e);
 tl_status tl_appender_sort(tl_appender *a, tl_sorted *out, tl_error *err) TL_CHECKED;
 /* Notes what a sorted group touched, and its newest rows (newest.c). */
 tl_status tl_appender_note(tl_appender *a, const tl_sorted *sorted, tl_error *err) TL_CHECKED;
-/* Lays out, chooses encodings at the first call, writes. With `more` the last row group is left out when it is not full:
- * its *kept rows are to be given again with what follows (never all of them when there is more than a row group). */
+/* Lays out, chooses encodings at the first call, writes. With `more` the last row group is left out when it is not
+ * full: its *kept rows are to be given again with what follows (never all of them when there is more than a row group).
+ */
 tl_status tl_appender_write(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
                             bool more, uint32_t *kept, tl_error *err) TL_CHECKED;
 

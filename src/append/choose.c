@@ -10,11 +10,11 @@
 #define SAMPLE_ROWS 8192u /* of one row group, at most */
 #define SAMPLE_PART 16u   /* ... and not more than this part of it, unless that is fewer than SAMPLE_LEAST */
 #define SAMPLE_LEAST 1024u
-#define SMALL_ROWS 256u   /* row groups too small for a choice to matter */
+#define SMALL_ROWS 256u /* row groups too small for a choice to matter */
 #define SAMPLED_GROUPS 2u
 #define CANDIDATES 3
 #define DICTIONARY_VALUES 131072.0 /* where the column writer falls back */
-#define NEAR_ENOUGH 1.02 /* a dictionary may be that much larger: it is read fastest */
+#define NEAR_ENOUGH 1.02           /* a dictionary may be that much larger: it is read fastest */
 
 typedef struct choosing {
     tl_encoder *e;
@@ -34,10 +34,8 @@ static tl_pq_encoding default_encoding(const tl_pq_column_options *o) {
     case TL_PQ_BOOLEAN:
     case TL_PQ_FLOAT:
     case TL_PQ_DOUBLE:
-    case TL_PQ_INT96:
-        return TL_PQ_PLAIN;
-    default:
-        return TL_PQ_RLE_DICTIONARY;
+    case TL_PQ_INT96: return TL_PQ_PLAIN;
+    default: return TL_PQ_RLE_DICTIONARY;
     }
 }
 
@@ -64,8 +62,7 @@ static int candidates_of(const tl_pq_column_options *o, bool compact, tl_pq_enco
         out[n++] = TL_PQ_RLE_DICTIONARY;
         out[n++] = TL_PQ_PLAIN;
         return n;
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -127,13 +124,10 @@ static uint64_t hash_value(const tl_pq_column_options *o, const void *values, in
         return tl_hash_bytes(v.data, v.len, 1) | 1;
     }
     case TL_PQ_INT32:
-    case TL_PQ_FLOAT:
-        return tl_hash_u64(tl_load_u32(p + i * 4)) | 1;
+    case TL_PQ_FLOAT: return tl_hash_u64(tl_load_u32(p + i * 4)) | 1;
     case TL_PQ_INT64:
-    case TL_PQ_DOUBLE:
-        return tl_hash_u64(tl_load_u64(p + i * 8)) | 1;
-    default:
-        return tl_hash_bytes(p + i * o->type_length, (size_t)o->type_length, 1) | 1;
+    case TL_PQ_DOUBLE: return tl_hash_u64(tl_load_u64(p + i * 8)) | 1;
+    default: return tl_hash_bytes(p + i * o->type_length, (size_t)o->type_length, 1) | 1;
     }
 }
 
@@ -170,7 +164,9 @@ static tl_status count_distinct(const tl_pq_column_options *o, const tl_pq_value
     return TL_OK;
 }
 
-static double index_bits(double values) { return values <= 2 ? 1 : ceil(log2(values)); }
+static double index_bits(double values) {
+    return values <= 2 ? 1 : ceil(log2(values));
+}
 
 /* ---- one column ---- */
 
@@ -310,14 +306,11 @@ static tl_status choose_column(void *ctx, size_t i, unsigned worker, tl_error *e
     return choose_by_sample(c, column, &c->scratch[worker], err);
 }
 
-tl_status tl_choose_encodings(tl_encoder *e, const tl_sources *sources, const tl_sorted *sorted, const tl_layout *layout,
-                              bool compact, tl_pool *pool, tl_encode_scratch *scratch, tl_error *err) {
-    choosing c = {.e = e,
-                  .sources = sources,
-                  .sorted = sorted,
-                  .layout = layout,
-                  .compact = compact,
-                  .scratch = scratch};
+tl_status tl_choose_encodings(tl_encoder *e, const tl_sources *sources, const tl_sorted *sorted,
+                              const tl_layout *layout, bool compact, tl_pool *pool, tl_encode_scratch *scratch,
+                              tl_error *err) {
+    choosing c = {
+        .e = e, .sources = sources, .sorted = sorted, .layout = layout, .compact = compact, .scratch = scratch};
     if (layout->n > 0) {
         pick_groups(&c);
         if (layout->groups[c.groups[0]].n < SMALL_ROWS) {

@@ -14,7 +14,8 @@
 
 /* Sets options[].encoding of every leaf of `e`. `compact` allows encodings that not every current engine reads:
  * BYTE_STREAM_SPLIT (Spark with Iceberg up to 1.10 fails on it). `scratch` has one per thread of the pool. */
-tl_status tl_choose_encodings(tl_encoder *e, const tl_sources *sources, const tl_sorted *sorted, const tl_layout *layout,
-                              bool compact, tl_pool *pool, tl_encode_scratch *scratch, tl_error *err) TL_CHECKED;
+tl_status tl_choose_encodings(tl_encoder *e, const tl_sources *sources, const tl_sorted *sorted,
+                              const tl_layout *layout, bool compact, tl_pool *pool, tl_encode_scratch *scratch,
+                              tl_error *err) TL_CHECKED;
 
 #endif

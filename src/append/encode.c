@@ -26,7 +26,7 @@ typedef struct encoding {
     int32_t column;     /* top-level */
     int32_t first_leaf; /* of the column */
     int32_t n_leaves;
-    bool whole_page;    /* nested: what is shredded is a page of its own */
+    bool whole_page; /* nested: what is shredded is a page of its own */
 } encoding;
 
 static tl_status buffer_room(tl_buf *b, size_t bytes, tl_error *err) {
@@ -129,18 +129,13 @@ static tl_status encode_series(encoding *x, tl_error *err) {
 /* Bytes of a leaf's values as the column writer takes them. */
 static size_t leaf_width(const tl_pq_column_options *o) {
     switch (o->type) {
-    case TL_PQ_BOOLEAN:
-        return 1;
+    case TL_PQ_BOOLEAN: return 1;
     case TL_PQ_INT32:
-    case TL_PQ_FLOAT:
-        return 4;
+    case TL_PQ_FLOAT: return 4;
     case TL_PQ_INT64:
-    case TL_PQ_DOUBLE:
-        return 8;
-    case TL_PQ_BYTE_ARRAY:
-        return sizeof(tl_bytes);
-    default:
-        return (size_t)o->type_length;
+    case TL_PQ_DOUBLE: return 8;
+    case TL_PQ_BYTE_ARRAY: return sizeof(tl_bytes);
+    default: return (size_t)o->type_length;
     }
 }
 
@@ -232,16 +227,11 @@ static tl_status encode_nested(encoding *x, tl_error *err) {
 static tl_status encode_values(encoding *x, tl_error *err) {
     const tl_column_plan *plan = &x->e->plans[x->column];
     switch (plan->how) {
-    case TL_HOW_FLAT:
-        return encode_flat(x, err);
-    case TL_HOW_NESTED:
-        return encode_nested(x, err);
-    case TL_HOW_SERIES:
-        return x->rows->spans ? encode_series(x, err) : encode_flat(x, err);
-    case TL_HOW_TIME:
-        return x->rows->times ? encode_times(x, err) : encode_flat(x, err);
-    case TL_HOW_CONSTANT:
-        return add_run(x, true, (tl_bytes){plan->value, sizeof plan->value}, x->rows->n, err);
+    case TL_HOW_FLAT: return encode_flat(x, err);
+    case TL_HOW_NESTED: return encode_nested(x, err);
+    case TL_HOW_SERIES: return x->rows->spans ? encode_series(x, err) : encode_flat(x, err);
+    case TL_HOW_TIME: return x->rows->times ? encode_times(x, err) : encode_flat(x, err);
+    case TL_HOW_CONSTANT: return add_run(x, true, (tl_bytes){plan->value, sizeof plan->value}, x->rows->n, err);
     }
     return TL_OK;
 }

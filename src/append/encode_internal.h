@@ -1,7 +1,7 @@
 /*
  * Encoding one column of one row group. Comes in: row sources and which rows, in file order. Goes out: finished column
- * chunks. No gathered table ever exists: a page's worth of values is gathered, encoded and compressed while it is in the
- * cache.
+ * chunks. No gathered table ever exists: a page's worth of values is gathered, encoded and compressed while it is in
+ * the cache.
  */
 #ifndef TL_APPEND_ENCODE_INTERNAL_H
 #define TL_APPEND_ENCODE_INTERNAL_H
@@ -25,17 +25,17 @@ typedef struct tl_row_set {
 
 /* How a top-level column is written. */
 typedef enum tl_column_how {
-    TL_HOW_FLAT,     /* gathered row by row */
-    TL_HOW_NESTED,   /* shredded */
-    TL_HOW_SERIES,   /* from the spans: one run per series */
-    TL_HOW_TIME,     /* from the sorted times */
-    TL_HOW_CONSTANT  /* one value in all rows */
+    TL_HOW_FLAT,    /* gathered row by row */
+    TL_HOW_NESTED,  /* shredded */
+    TL_HOW_SERIES,  /* from the spans: one run per series */
+    TL_HOW_TIME,    /* from the sorted times */
+    TL_HOW_CONSTANT /* one value in all rows */
 } tl_column_how;
 
 typedef struct tl_column_plan {
     tl_column_how how;
-    int32_t key;        /* SERIES: position in the series key */
-    uint8_t value[16];  /* CONSTANT: the native value; fixed-width types only */
+    int32_t key;       /* SERIES: position in the series key */
+    uint8_t value[16]; /* CONSTANT: the native value; fixed-width types only */
 } tl_column_plan;
 
 typedef struct tl_encoder {

@@ -12,8 +12,8 @@
 
 typedef struct tl_open_file {
     tl_stager *s;
-    int32_t value; /* of the partition */
-    uint32_t part; /* its number in the append */
+    int32_t value;   /* of the partition */
+    uint32_t part;   /* its number in the append */
     uint32_t number; /* of files of this partition before this one */
     char *key;
     tl_object_writer *object;
@@ -23,7 +23,7 @@ typedef struct tl_open_file {
 
 /* A row group of the wave. */
 typedef struct wave_group {
-    tl_pq_chunk *chunks; /* per leaf */
+    tl_pq_chunk *chunks;  /* per leaf */
     _Atomic int32_t left; /* columns not yet encoded */
     size_t bytes;
     bool ready;
@@ -34,8 +34,8 @@ typedef struct wave_part {
     uint32_t next, end; /* row groups to write */
     char *key;          /* prepared name of its first file, in the stager's arena */
     tl_open_file *file;
-    bool busy;          /* a worker is writing */
-    tl_lock io;         /* held by that worker */
+    bool busy;  /* a worker is writing */
+    tl_lock io; /* held by that worker */
 } wave_part;
 
 typedef struct wave {

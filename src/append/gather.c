@@ -13,14 +13,10 @@ size_t tl_gather_width(const tl_column *column, const tl_gather_type *type) {
         return sizeof(tl_bytes);
     }
     switch (type->convert) {
-    case TL_PQ_CONVERT_DECIMAL_INT32:
-        return 4;
-    case TL_PQ_CONVERT_DECIMAL_INT64:
-        return 8;
-    case TL_PQ_CONVERT_DECIMAL_FIXED:
-        return (size_t)type->type_length;
-    case TL_PQ_CONVERT_NONE:
-        break;
+    case TL_PQ_CONVERT_DECIMAL_INT32: return 4;
+    case TL_PQ_CONVERT_DECIMAL_INT64: return 8;
+    case TL_PQ_CONVERT_DECIMAL_FIXED: return (size_t)type->type_length;
+    case TL_PQ_CONVERT_NONE: break;
     }
     return (size_t)column->width;
 }
@@ -43,12 +39,14 @@ typedef struct stretch {
     const uint32_t *rows; /* NULL = consecutive, from `first` */
     uint32_t base;        /* of the source */
     uint32_t first;
-    uint32_t n; /* at most */
+    uint32_t n;     /* at most */
     uint32_t limit; /* rows in the source */
 } stretch;
 
 /* Row `i` of a stretch within its source. */
-static inline uint32_t at(const stretch *s, uint32_t i) { return (s->rows ? s->rows[i] : s->first + i) - s->base; }
+static inline uint32_t at(const stretch *s, uint32_t i) {
+    return (s->rows ? s->rows[i] : s->first + i) - s->base;
+}
 
 /* How many rows of the stretch are in its source; they need not be consecutive. */
 static uint32_t stretch_end(const stretch *s) {
@@ -63,13 +61,13 @@ static uint32_t stretch_end(const stretch *s) {
     return i;
 }
 
-#define GATHER(type_, n_)                                                                  \
-    do {                                                                                   \
-        const uint8_t *from_ = s->column->values;                                          \
-        type_ *to_ = (type_ *)(void *)out;                                                 \
-        for (uint32_t i = 0; i < (n_); i++) {                                              \
-            memcpy(&to_[i], from_ + (size_t)at(s, i) * sizeof(type_), sizeof(type_));      \
-        }                                                                                  \
+#define GATHER(type_, n_)                                                                                              \
+    do {                                                                                                               \
+        const uint8_t *from_ = s->column->values;                                                                      \
+        type_ *to_ = (type_ *)(void *)out;                                                                             \
+        for (uint32_t i = 0; i < (n_); i++) {                                                                          \
+            memcpy(&to_[i], from_ + (size_t)at(s, i) * sizeof(type_), sizeof(type_));                                  \
+        }                                                                                                              \
     } while (0)
 
 static void all_bytes(const stretch *s, tl_bytes *out) {
@@ -201,7 +199,8 @@ void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type 
         const tl_column *c = s.column;
         size_t width = tl_gather_width(c, type);
         if (!c->validity) {
-            const uint8_t *in_place = c->kind == TL_COLUMN_FIXED ? c->values + (size_t)(s.first - s.base) * width : NULL;
+            const uint8_t *in_place =
+                c->kind == TL_COLUMN_FIXED ? c->values + (size_t)(s.first - s.base) * width : NULL;
             if (s.n == n && !s.rows && in_place && type->convert == TL_PQ_CONVERT_NONE && aligned(in_place, width)) {
                 *out = (tl_pq_values){n, n, NULL, NULL, in_place};
                 return;

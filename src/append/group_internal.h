@@ -1,6 +1,7 @@
 /*
  * A group: the batches that are sorted together. Rows have numbers 0 .. n_rows-1 over all its batches, which are never
- * concatenated. Also the view of row sources that encoding works from: the batches of a group, or the blocks of a merge.
+ * concatenated. Also the view of row sources that encoding works from: the batches of a group, or the blocks of a
+ * merge.
  */
 #ifndef TL_APPEND_GROUP_INTERNAL_H
 #define TL_APPEND_GROUP_INTERNAL_H

@@ -8,7 +8,7 @@ typedef struct planning {
     const tl_sources *sources;
     int32_t n_columns;
     const tl_layout_options *o;
-    bool weigh;      /* rows are weighed one by one: together they pass the limit */
+    bool weigh; /* rows are weighed one by one: together they pass the limit */
     int32_t near;
     tl_layout *out;
 } planning;
@@ -31,15 +31,12 @@ static tl_status add_group(planning *p, tl_row_group_plan group, tl_error *err) 
 /* Bytes of one row's values in memory, nested ones by the average of their source. */
 static size_t column_weight(const tl_column *c, int64_t row, int depth) {
     switch (c->kind) {
-    case TL_COLUMN_BOOL:
-        return 1;
-    case TL_COLUMN_FIXED:
-        return (size_t)c->width;
+    case TL_COLUMN_BOOL: return 1;
+    case TL_COLUMN_FIXED: return (size_t)c->width;
     case TL_COLUMN_BYTES:
         return 4 + (tl_column_is_null(c, row) ? 0 : (size_t)(tl_column_offset(c, row + 1) - tl_column_offset(c, row)));
     case TL_COLUMN_STRUCT:
-    case TL_COLUMN_LIST:
-        break;
+    case TL_COLUMN_LIST: break;
     }
     size_t sum = 4;
     if (depth > 8 || tl_column_is_null(c, row)) {
@@ -148,11 +145,7 @@ static bool may_be_heavy(const planning *p) {
 tl_status tl_layout_plan(const tl_sorted *sorted, const tl_sources *sources, int32_t n_columns, size_t source_bytes,
                          const tl_layout_options *options, tl_layout *out, tl_error *err) {
     *out = (tl_layout){0};
-    planning p = {.sorted = sorted,
-                  .sources = sources,
-                  .n_columns = n_columns,
-                  .o = options,
-                  .out = out};
+    planning p = {.sorted = sorted, .sources = sources, .n_columns = n_columns, .o = options, .out = out};
     p.weigh = source_bytes > options->bytes && may_be_heavy(&p);
     for (uint32_t i = 0; i < sorted->n_parts; i++) {
         tl_status status = plan_part(&p, i, err);

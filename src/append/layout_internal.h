@@ -9,14 +9,14 @@
 #include "append/sort_internal.h"
 
 typedef struct tl_row_group_plan {
-    uint32_t part;           /* index into the sorted parts */
-    uint32_t from, n;        /* rows of the sorted order */
+    uint32_t part;               /* index into the sorted parts */
+    uint32_t from, n;            /* rows of the sorted order */
     uint32_t span_from, n_spans; /* spans that hold them */
 } tl_row_group_plan;
 
 typedef struct tl_layout_options {
-    uint32_t rows;  /* of a row group, about; up to a quarter more so that it ends with a series */
-    size_t bytes;   /* of a row group's values in memory, at most (one row may be larger) */
+    uint32_t rows; /* of a row group, about; up to a quarter more so that it ends with a series */
+    size_t bytes;  /* of a row group's values in memory, at most (one row may be larger) */
 } tl_layout_options;
 
 typedef struct tl_layout {

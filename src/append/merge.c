@@ -16,8 +16,8 @@ typedef struct live_block {
 
 typedef struct cursor {
     tl_spill_run *run;
-    live_block *block; /* NULL = the run has ended */
-    uint32_t at;       /* next row of the block */
+    live_block *block;       /* NULL = the run has ended */
+    uint32_t at;             /* next row of the block */
     uint32_t span, span_end; /* the span it is in, and the row after that */
 } cursor;
 
@@ -93,7 +93,9 @@ static uint64_t bucket_key(const merging *m, const cursor *c) {
     return ((uint64_t)((uint32_t)span->partition ^ UINT32_C(0x80000000)) << 32) | m->o->ranks[span->series];
 }
 
-static int64_t head_time(const cursor *c) { return c->block->block.times[c->at]; }
+static int64_t head_time(const cursor *c) {
+    return c->block->block.times[c->at];
+}
 
 static int64_t head_ingest(const merging *m, const cursor *c) {
     const tl_column *column = &c->block->block.columns[m->o->ingest];

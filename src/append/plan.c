@@ -16,9 +16,14 @@ static const struct {
     tl_pq_codec codec;
     int32_t level;
 } codecs[] = {
-    {"zstd", TL_PQ_ZSTD, 3},         {"lz4", TL_PQ_LZ4_RAW, INT32_MIN},         {"lz4_raw", TL_PQ_LZ4_RAW, INT32_MIN},
-    {"snappy", TL_PQ_SNAPPY, INT32_MIN}, {"gzip", TL_PQ_GZIP, 6},               {"brotli", TL_PQ_BROTLI, 1},
-    {"none", TL_PQ_UNCOMPRESSED, INT32_MIN}, {"uncompressed", TL_PQ_UNCOMPRESSED, INT32_MIN},
+    {"zstd", TL_PQ_ZSTD, 3},
+    {"lz4", TL_PQ_LZ4_RAW, INT32_MIN},
+    {"lz4_raw", TL_PQ_LZ4_RAW, INT32_MIN},
+    {"snappy", TL_PQ_SNAPPY, INT32_MIN},
+    {"gzip", TL_PQ_GZIP, 6},
+    {"brotli", TL_PQ_BROTLI, 1},
+    {"none", TL_PQ_UNCOMPRESSED, INT32_MIN},
+    {"uncompressed", TL_PQ_UNCOMPRESSED, INT32_MIN},
 };
 
 /* Iceberg's own properties (spec a.3); a wrong one is an error only now that a file is to be written. */
@@ -36,8 +41,10 @@ static tl_status read_codec(const tl_metadata *m, tl_pq_codec *codec, int32_t *l
         }
     }
     if (!known) {
-        return tl_fail(err, TL_INVALID, "write.parquet.compression-codec: \"%s\" is not one of zstd, lz4, snappy, gzip, "
-                       "brotli, none", name);
+        return tl_fail(err, TL_INVALID,
+                       "write.parquet.compression-codec: \"%s\" is not one of zstd, lz4, snappy, gzip, "
+                       "brotli, none",
+                       name);
     }
     if (level_text && *codec != TL_PQ_UNCOMPRESSED) {
         int64_t value;

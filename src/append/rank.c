@@ -62,10 +62,8 @@ static bool is_word(const tl_type *t) {
     case TL_TYPE_DATE:
     case TL_TYPE_TIME:
     case TL_TYPE_TIMESTAMP:
-    case TL_TYPE_TIMESTAMPTZ:
-        return true;
-    default:
-        return false;
+    case TL_TYPE_TIMESTAMPTZ: return true;
+    default: return false;
     }
 }
 
@@ -134,8 +132,9 @@ size_t tl_ranker_bytes(const tl_ranker *r) {
 /* ---- one key column ---- */
 
 static uint64_t value_hash(const key_value *v) {
-    uint64_t h = v->len > 16 && v->len != NULL_LEN ? tl_hash_bytes(v->data, v->len, 0)
-                                                   : tl_hash_mix(v->first ^ 0xa0761d6478bd642fu, v->last ^ 0xe7037ed1a0b428dbu);
+    uint64_t h = v->len > 16 && v->len != NULL_LEN
+                     ? tl_hash_bytes(v->data, v->len, 0)
+                     : tl_hash_mix(v->first ^ 0xa0761d6478bd642fu, v->last ^ 0xe7037ed1a0b428dbu);
     return tl_hash_u64(h ^ v->len);
 }
 
@@ -377,7 +376,8 @@ tl_status tl_ranker_add(tl_ranker *r, const tl_column *columns, int64_t n_rows, 
     for (int64_t from = 0; from < n_rows; from += CHUNK) {
         int64_t n = n_rows - from < CHUNK ? n_rows - from : CHUNK;
         for (int32_t k = 0; k < r->n_keys; k++) {
-            TL_TRY(column_numbers(&r->keys[k], &columns[r->keys[k].column], from, n, r->scratch + (size_t)k * CHUNK, err));
+            TL_TRY(
+                column_numbers(&r->keys[k], &columns[r->keys[k].column], from, n, r->scratch + (size_t)k * CHUNK, err));
         }
         TL_TRY(tuple_numbers(r, n, out + from, err));
     }
@@ -391,7 +391,9 @@ typedef struct ordered {
     uint32_t id;
 } ordered;
 
-static uint64_t big_endian(uint64_t v) { return __builtin_bswap64(v); }
+static uint64_t big_endian(uint64_t v) {
+    return __builtin_bswap64(v);
+}
 
 /* Bits of a float that compare as unsigned numbers in the order -inf .. -0.0, 0.0 .. inf, NaN. */
 static uint64_t float_order(uint64_t bits, int width) {
@@ -403,22 +405,16 @@ static uint64_t float_order(uint64_t bits, int width) {
 
 static uint64_t value_prefix(const value_table *t, const key_value *v) {
     switch (t->type.id) {
-    case TL_TYPE_BOOLEAN:
-        return v->first;
+    case TL_TYPE_BOOLEAN: return v->first;
     case TL_TYPE_INT:
-    case TL_TYPE_DATE:
-        return (uint64_t)(int64_t)(int32_t)(uint32_t)v->first ^ UINT64_C(1) << 63;
+    case TL_TYPE_DATE: return (uint64_t)(int64_t)(int32_t)(uint32_t)v->first ^ UINT64_C(1) << 63;
     case TL_TYPE_LONG:
     case TL_TYPE_TIME:
     case TL_TYPE_TIMESTAMP:
-    case TL_TYPE_TIMESTAMPTZ:
-        return v->first ^ UINT64_C(1) << 63;
-    case TL_TYPE_FLOAT:
-        return float_order(v->first, 4);
-    case TL_TYPE_DOUBLE:
-        return float_order(v->first, 8);
-    case TL_TYPE_DECIMAL:
-        return v->last ^ UINT64_C(1) << 63; /* the high half */
+    case TL_TYPE_TIMESTAMPTZ: return v->first ^ UINT64_C(1) << 63;
+    case TL_TYPE_FLOAT: return float_order(v->first, 4);
+    case TL_TYPE_DOUBLE: return float_order(v->first, 8);
+    case TL_TYPE_DECIMAL: return v->last ^ UINT64_C(1) << 63; /* the high half */
     default: {
         uint64_t head = 0;
         memcpy(&head, v->data, v->len < 8 ? v->len : 8);
@@ -563,4 +559,6 @@ bool tl_ranker_value(const tl_ranker *r, int32_t k, uint32_t series, tl_bytes *o
     return true;
 }
 
-bool tl_ranker_mixed(const tl_ranker *r, int32_t k) { return r->keys[k].mixed; }
+bool tl_ranker_mixed(const tl_ranker *r, int32_t k) {
+    return r->keys[k].mixed;
+}

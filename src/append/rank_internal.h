@@ -19,7 +19,8 @@ void tl_ranker_free(tl_ranker *r);
 
 /* out[i] = the series number of row i. `columns` are the batch's columns in schema order. Byte values must be shorter
  * than 2^31. TL_UNSUPPORTED beyond 2^32 - 2 series. */
-tl_status tl_ranker_add(tl_ranker *r, const tl_column *columns, int64_t n_rows, uint32_t *out, tl_error *err) TL_CHECKED;
+tl_status tl_ranker_add(tl_ranker *r, const tl_column *columns, int64_t n_rows, uint32_t *out,
+                        tl_error *err) TL_CHECKED;
 
 uint32_t tl_ranker_count(const tl_ranker *r); /* series so far */
 size_t tl_ranker_bytes(const tl_ranker *r);   /* memory held, about */

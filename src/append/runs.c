@@ -6,8 +6,8 @@
 #include "append/merge_internal.h"
 #include "base/mem.h"
 
-#define SORT_BYTES 12   /* per row: its number and its time in file order */
-#define RUNS_MOST 64    /* more are merged into one: open files and blocks in memory stay bounded */
+#define SORT_BYTES 12 /* per row: its number and its time in file order */
+#define RUNS_MOST 64  /* more are merged into one: open files and blocks in memory stay bounded */
 #define BLOCK_BYTES_MOST ((size_t)1 << 20)
 #define BLOCK_BYTES_LEAST ((size_t)1 << 16)
 #define BLOCK_ROWS_MOST 32768
@@ -53,8 +53,8 @@ typedef struct joining {
     uint32_t block_rows;
 } joining;
 
-static tl_status join_sink(void *ctx, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes, bool more,
-                           uint32_t *kept, tl_error *err) {
+static tl_status join_sink(void *ctx, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
+                           bool more, uint32_t *kept, tl_error *err) {
     (void)more;
     joining *j = ctx;
     *kept = 0;
@@ -120,8 +120,8 @@ tl_status tl_appender_spill(tl_appender *a, tl_error *err) {
 
 /* ---- the final merge ---- */
 
-static tl_status write_sink(void *ctx, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes, bool more,
-                            uint32_t *kept, tl_error *err) {
+static tl_status write_sink(void *ctx, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
+                            bool more, uint32_t *kept, tl_error *err) {
     return tl_appender_write(ctx, sources, sorted, source_bytes, more, kept, err);
 }
 

@@ -1,14 +1,15 @@
 /*
- * One counting sort brings the rows of each bucket together in arrival order. Within a bucket most rows are in time order
- * already: the ascending main run stays, the late rows go to a side list that is sorted by itself and merged back.
+ * One counting sort brings the rows of each bucket together in arrival order. Within a bucket most rows are in time
+ * order already: the ascending main run stays, the late rows go to a side list that is sorted by itself and merged
+ * back.
  */
 #include "append/sort_internal.h"
 
 #include <string.h>
 
 #define RADIX_BITS 11
-#define RADIX_FROM 1024     /* fewer late rows are merge-sorted: clearing the counters would cost more */
-#define TASK_ROWS 131072    /* rows a task sorts, about */
+#define RADIX_FROM 1024  /* fewer late rows are merge-sorted: clearing the counters would cost more */
+#define TASK_ROWS 131072 /* rows a task sorts, about */
 
 void tl_sorted_free(tl_sorted *s) {
     tl_free(s->rows);
@@ -214,8 +215,8 @@ static size_t keep_last(const sorting *s, int64_t *times, uint32_t *rows, size_t
 }
 
 /* Rows of equal time in the order of their insertion times. */
-static tl_status order_by_ingest(const sorting *s, sort_scratch *scratch, const int64_t *times, uint32_t *rows, size_t n,
-                                 tl_error *err) {
+static tl_status order_by_ingest(const sorting *s, sort_scratch *scratch, const int64_t *times, uint32_t *rows,
+                                 size_t n, tl_error *err) {
     for (size_t i = 0, to; i < n; i = to) {
         to = i + 1;
         while (to < n && times[to] == times[i]) {

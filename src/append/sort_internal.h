@@ -24,18 +24,18 @@ typedef struct tl_sorted_part {
 } tl_sorted_part;
 
 typedef struct tl_sorted {
-    uint32_t *rows;  /* row numbers of the group */
-    int64_t *times;  /* the times of these rows */
+    uint32_t *rows; /* row numbers of the group */
+    int64_t *times; /* the times of these rows */
     tl_span *spans;
     tl_sorted_part *parts; /* ascending values; their rows follow each other, perhaps with gaps between the parts */
     uint32_t n_spans, n_parts;
-    int64_t n_rows;  /* kept, over all parts */
+    int64_t n_rows; /* kept, over all parts */
 } tl_sorted;
 void tl_sorted_free(tl_sorted *s);
 
 typedef struct tl_sort_options {
-    int32_t time;     /* column index */
-    int32_t ingest;   /* column index of insertion times that differ within the group; -1 = all the same, or none */
+    int32_t time;   /* column index */
+    int32_t ingest; /* column index of insertion times that differ within the group; -1 = all the same, or none */
     bool keep_last;
 } tl_sort_options;
 

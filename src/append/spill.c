@@ -58,8 +58,10 @@ static tl_status write_all(tl_spill_run *run, const uint8_t *data, size_t len, t
             continue;
         }
         if (n <= 0) {
-            return tl_fail(err, TL_IO, "writing sorted rows to a temporary file: %s; free space in TMPDIR or raise "
-                           "memory-limit", n < 0 ? strerror(errno) : "nothing was written");
+            return tl_fail(err, TL_IO,
+                           "writing sorted rows to a temporary file: %s; free space in TMPDIR or raise "
+                           "memory-limit",
+                           n < 0 ? strerror(errno) : "nothing was written");
         }
         data += n;
         len -= (size_t)n;
@@ -103,18 +105,13 @@ static tl_status put_column(tl_buf *out, const tl_column *c) {
         TL_TRY(put(out, c->validity, bits));
     }
     switch (c->kind) {
-    case TL_COLUMN_BOOL:
-        return put(out, c->values, bits);
-    case TL_COLUMN_FIXED:
-        return put(out, c->values, n * (size_t)c->width);
+    case TL_COLUMN_BOOL: return put(out, c->values, bits);
+    case TL_COLUMN_FIXED: return put(out, c->values, n * (size_t)c->width);
     case TL_COLUMN_BYTES:
         TL_TRY(put(out, c->offsets64, (n + 1) * sizeof *c->offsets64));
         return put(out, c->data, (size_t)c->offsets64[n]);
-    case TL_COLUMN_LIST:
-        TL_TRY(put(out, c->offsets64, (n + 1) * sizeof *c->offsets64));
-        break;
-    case TL_COLUMN_STRUCT:
-        break;
+    case TL_COLUMN_LIST: TL_TRY(put(out, c->offsets64, (n + 1) * sizeof *c->offsets64)); break;
+    case TL_COLUMN_STRUCT: break;
     }
     for (int64_t i = 0; i < c->n_children; i++) {
         TL_TRY(put_column(out, &c->children[i]));
@@ -163,8 +160,7 @@ static tl_status fill_block(const spilling *s, const block_plan *b, tl_buf *out,
         picks[i] = (tl_pick){(uint32_t)near, row - s->sources->list[near].base};
     }
     tl_rows rows = {0};
-    tl_status status =
-        tl_rows_pick(s->columns, (uint32_t)s->sources->n, s->n_columns, picks, b->n, &rows, err);
+    tl_status status = tl_rows_pick(s->columns, (uint32_t)s->sources->n, s->n_columns, picks, b->n, &rows, err);
     tl_free(picks);
     TL_TRY(status);
     block_head head = {.n_rows = b->n};
@@ -284,15 +280,11 @@ static int32_t fixed_width(const tl_type *t) {
     switch (t->id) {
     case TL_TYPE_INT:
     case TL_TYPE_FLOAT:
-    case TL_TYPE_DATE:
-        return 4;
+    case TL_TYPE_DATE: return 4;
     case TL_TYPE_DECIMAL:
-    case TL_TYPE_UUID:
-        return 16;
-    case TL_TYPE_FIXED:
-        return t->length;
-    default:
-        return 8;
+    case TL_TYPE_UUID: return 16;
+    case TL_TYPE_FIXED: return t->length;
+    default: return 8;
     }
 }
 

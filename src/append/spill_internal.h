@@ -1,6 +1,7 @@
 /*
- * Spilling: a sorted group goes to a local temporary file as blocks of gathered rows, and comes back block by block when
- * the groups are merged. The files have no name (they are unlinked at once), so nothing is left after a crash or a kill.
+ * Spilling: a sorted group goes to a local temporary file as blocks of gathered rows, and comes back block by block
+ * when the groups are merged. The files have no name (they are unlinked at once), so nothing is left after a crash or a
+ * kill.
  */
 #ifndef TL_APPEND_SPILL_INTERNAL_H
 #define TL_APPEND_SPILL_INTERNAL_H
@@ -9,9 +10,9 @@
 
 /* One sorted run on disk. */
 typedef struct tl_spill_run {
-    int fd;             /* -1 = none */
-    uint64_t size;      /* bytes written */
-    uint64_t read;      /* bytes read */
+    int fd;        /* -1 = none */
+    uint64_t size; /* bytes written */
+    uint64_t read; /* bytes read */
     int64_t n_rows;
 } tl_spill_run;
 
@@ -36,8 +37,8 @@ typedef struct tl_spill_block {
 tl_status tl_spill_run_create(const char *directory, tl_spill_run *out, tl_error *err) TL_CHECKED;
 void tl_spill_run_close(tl_spill_run *run);
 
-/* Appends sorted rows to a run; may be called several times with what follows. Blocks hold about `block_rows` rows and are
- * made in parallel on `pool`. */
+/* Appends sorted rows to a run; may be called several times with what follows. Blocks hold about `block_rows` rows and
+ * are made in parallel on `pool`. */
 tl_status tl_spill_run_write(tl_spill_run *run, const tl_sources *sources, int32_t n_columns, const tl_sorted *sorted,
                              uint32_t block_rows, tl_pool *pool, tl_error *err) TL_CHECKED;
 

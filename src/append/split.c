@@ -10,7 +10,9 @@
 
 #define TABLE_CELLS ((size_t)1 << 22) /* 16 MiB of bucket tables, then the hash */
 
-void tl_splitter_init(tl_splitter *s, tl_transform chunk) { *s = (tl_splitter){.chunk = chunk}; }
+void tl_splitter_init(tl_splitter *s, tl_transform chunk) {
+    *s = (tl_splitter){.chunk = chunk};
+}
 
 static void drop_tables(tl_splitter *s) {
     for (uint32_t i = 0; i < s->n_partitions; i++) {
@@ -198,7 +200,9 @@ static uint32_t *near_place(tl_splitter *s, int64_t us) {
     return &s->near[((uint64_t)us >> shift) & (TL_COUNT(s->near) - 1)];
 }
 
-static bool holds(const tl_partition_span *p, int64_t us) { return us >= p->first_us && us <= p->last_us; }
+static bool holds(const tl_partition_span *p, int64_t us) {
+    return us >= p->first_us && us <= p->last_us;
+}
 
 tl_status tl_splitter_add(tl_splitter *s, const uint8_t *times, int64_t n_rows, uint32_t *numbers, int64_t *bad,
                           tl_error *err) {

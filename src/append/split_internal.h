@@ -31,11 +31,11 @@ typedef struct tl_splitter {
     uint32_t partition_mask;
     tl_bucket *buckets;
     uint32_t n_buckets, cap_buckets;
-    size_t cells;         /* of all partitions' `buckets` */
-    uint32_t *slots;      /* hashed mode: bucket number + 1 */
+    size_t cells;    /* of all partitions' `buckets` */
+    uint32_t *slots; /* hashed mode: bucket number + 1 */
     uint32_t mask;
-    uint32_t last;        /* partition of the row before */
-    uint32_t near[64];    /* by time, roughly: the partition last seen there */
+    uint32_t last;     /* partition of the row before */
+    uint32_t near[64]; /* by time, roughly: the partition last seen there */
 } tl_splitter;
 
 void tl_splitter_init(tl_splitter *s, tl_transform chunk);

@@ -1,4 +1,5 @@
-/* Staged files: what the commit asks of them, freeing the value, deleting the files when their commit did not happen. */
+/* Staged files: what the commit asks of them, freeing the value, deleting the files when their commit did not happen.
+ */
 #include "append/files_internal.h"
 #include "base/mem.h"
 
@@ -59,8 +60,8 @@ static void last_times(const tl_schema *schema, const tl_contract *c, const tl_s
     }
 }
 
-tl_status tl_staged_newer(const tl_schema *schema, const tl_contract *contract, const tl_staged *s, const tl_rows *index,
-                          bool *newer, tl_error *err) {
+tl_status tl_staged_newer(const tl_schema *schema, const tl_contract *contract, const tl_staged *s,
+                          const tl_rows *index, bool *newer, tl_error *err) {
     bool known = contract->time >= 0 && s->starts;
     for (int32_t i = 0; i < s->n_files; i++) {
         newer[i] = known;

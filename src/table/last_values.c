@@ -37,9 +37,7 @@ static tl_status null_column(const tl_type *type, int64_t n, tl_arena *arena, tl
     }
     out->values = out->data = (const uint8_t *)zeroes;
     switch (type->id) {
-    case TL_TYPE_BOOLEAN:
-        out->kind = TL_COLUMN_BOOL;
-        return TL_OK;
+    case TL_TYPE_BOOLEAN: out->kind = TL_COLUMN_BOOL; return TL_OK;
     case TL_TYPE_STRING:
     case TL_TYPE_BINARY:
         out->kind = TL_COLUMN_BYTES;
@@ -70,7 +68,7 @@ static tl_status null_column(const tl_type *type, int64_t n, tl_arena *arena, tl
         return out->values ? TL_OK : tl_fail_memory(err, (size_t)n * (size_t)type->length);
     default:
         out->kind = TL_COLUMN_FIXED;
-        out->width = type->id == TL_TYPE_DECIMAL || type->id == TL_TYPE_UUID                           ? 16
+        out->width = type->id == TL_TYPE_DECIMAL || type->id == TL_TYPE_UUID                            ? 16
                      : type->id == TL_TYPE_INT || type->id == TL_TYPE_FLOAT || type->id == TL_TYPE_DATE ? 4
                                                                                                         : 8;
         return TL_OK;
@@ -80,9 +78,9 @@ static tl_status null_column(const tl_type *type, int64_t n, tl_arena *arena, tl
 typedef struct index_reading {
     const tl_schema *schema;
     tl_pq_reader *reader;
-    int32_t *tops;   /* of the file, ascending: what is read */
+    int32_t *tops; /* of the file, ascending: what is read */
     int32_t n_tops;
-    int32_t *child;  /* per schema field: its place among `tops`; -1 = not in the file */
+    int32_t *child; /* per schema field: its place among `tops`; -1 = not in the file */
     struct ArrowSchema format;
 } index_reading;
 
@@ -183,8 +181,8 @@ static tl_status read_groups(index_reading *x, tl_rows *out, tl_error *err) {
         }
     }
     tl_rows joined = {0};
-    tl_status status = n_groups ? tl_rows_pick(sources, (uint32_t)n_groups, out->n_columns, picks, total, &joined, err)
-                                : TL_OK;
+    tl_status status =
+        n_groups ? tl_rows_pick(sources, (uint32_t)n_groups, out->n_columns, picks, total, &joined, err) : TL_OK;
     tl_free(picks);
     if (status == TL_OK && n_groups) {
         tl_rows_free(out);
@@ -238,8 +236,7 @@ static bool not_older(const tl_schema *schema, const tl_contract *c, const tl_ro
     int32_t by[2] = {c->time, c->ingest};
     for (int k = 0; k < 2; k++) {
         if (by[k] >= 0) {
-            int order =
-                tl_column_compare(&schema->fields[by[k]].type, &b->columns[by[k]], j, &a->columns[by[k]], i);
+            int order = tl_column_compare(&schema->fields[by[k]].type, &b->columns[by[k]], j, &a->columns[by[k]], i);
             if (order) {
                 return order > 0;
             }
@@ -342,8 +339,8 @@ static tl_status write_group(index_writing *x, tl_pq_file_writer *file, int64_t 
         x->first = l->first_leaf[top];
         for (int64_t at = 0; at < n; at += SLICE_ROWS) {
             int64_t step = n - at < SLICE_ROWS ? n - at : SLICE_ROWS;
-            TL_TRY(tl_pq_shred(&x->rows->columns[top], l->schema, l->n_schema, l->element[top],
-                               l->converts + x->first, NULL, from + at, step, emit, x, err));
+            TL_TRY(tl_pq_shred(&x->rows->columns[top], l->schema, l->n_schema, l->element[top], l->converts + x->first,
+                               NULL, from + at, step, emit, x, err));
         }
         for (int32_t i = x->first; i < l->first_leaf[top + 1]; i++) {
             TL_TRY(tl_pq_column_writer_finish(x->writers[i], &x->chunks[i], err));

@@ -43,14 +43,16 @@ static tl_rows make_rows(const row *list, int64_t n) {
     tl_rows r = {.n_rows = n, .n_columns = 5};
     r.columns = tl_arena_array(&r.arena, 5, sizeof *r.columns);
     size_t bits = (size_t)(n + 7) / 8, words = (size_t)n + 1;
-    uint8_t *valid[3] = {tl_arena_alloc(&r.arena, bits), tl_arena_alloc(&r.arena, bits), tl_arena_alloc(&r.arena, bits)};
+    uint8_t *valid[3] = {tl_arena_alloc(&r.arena, bits), tl_arena_alloc(&r.arena, bits),
+                         tl_arena_alloc(&r.arena, bits)};
     uint64_t *key = tl_arena_array(&r.arena, words, 8);
     int64_t *ts = tl_arena_array(&r.arena, words, 8), *ingest = tl_arena_array(&r.arena, words, 8);
     int32_t *note_at = tl_arena_array(&r.arena, words, 4), *tag_at = tl_arena_array(&r.arena, words, 4);
     uint8_t *notes = tl_arena_alloc(&r.arena, words * 32);
     int32_t *tags = tl_arena_array(&r.arena, words * 4, 4);
     tl_column *items = tl_arena_array(&r.arena, 1, sizeof *items);
-    assert_true(r.columns && valid[0] && valid[1] && valid[2] && key && ts && ingest && note_at && tag_at && notes && tags && items);
+    assert_true(r.columns && valid[0] && valid[1] && valid[2] && key && ts && ingest && note_at && tag_at && notes &&
+                tags && items);
     for (int64_t i = 0; i < n; i++) {
         key[i] = list[i].null_key ? 0xdeadbeefu + (uint64_t)i : list[i].key; /* bytes under a null */
         ts[i] = list[i].ts;
@@ -73,10 +75,17 @@ static tl_rows make_rows(const row *list, int64_t n) {
         }
     }
     *items = (tl_column){.kind = TL_COLUMN_FIXED, .width = 4, .length = tag_at[n], .values = (uint8_t *)tags};
-    r.columns[0] = (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = n, .validity = valid[0], .values = (uint8_t *)key};
+    r.columns[0] =
+        (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = n, .validity = valid[0], .values = (uint8_t *)key};
     r.columns[1] = (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = n, .values = (uint8_t *)ts};
-    r.columns[2] = (tl_column){.kind = TL_COLUMN_BYTES, .length = n, .validity = valid[1], .offsets32 = note_at, .data = notes};
-    r.columns[3] = (tl_column){.kind = TL_COLUMN_LIST, .length = n, .validity = valid[2], .offsets32 = tag_at, .n_children = 1, .children = items};
+    r.columns[2] =
+        (tl_column){.kind = TL_COLUMN_BYTES, .length = n, .validity = valid[1], .offsets32 = note_at, .data = notes};
+    r.columns[3] = (tl_column){.kind = TL_COLUMN_LIST,
+                               .length = n,
+                               .validity = valid[2],
+                               .offsets32 = tag_at,
+                               .n_children = 1,
+                               .children = items};
     r.columns[4] = (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = n, .values = (uint8_t *)ingest};
     return r;
 }
@@ -305,7 +314,8 @@ static void rows_go_out_as_arrow_and_look_the_same_there(void **unused) {
     assert_non_null(view.columns);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(tl_column_from_arrow(&fields[i].type, format.children[i], array.children[i], &view.arena,
-                                              &view.columns[i], &err), TL_OK);
+                                              &view.columns[i], &err),
+                         TL_OK);
     }
     assert_int_equal(array.length, 4);
     check_rows(&view, want, 4);

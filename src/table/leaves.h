@@ -20,7 +20,8 @@ typedef struct tl_leaves {
 } tl_leaves;
 
 /* `schema` is borrowed for the life of the value. */
-tl_status tl_leaves_make(const tl_pq_schema_element *schema, int32_t n_schema, tl_leaves *out, tl_error *err) TL_CHECKED;
+tl_status tl_leaves_make(const tl_pq_schema_element *schema, int32_t n_schema, tl_leaves *out,
+                         tl_error *err) TL_CHECKED;
 void tl_leaves_free(tl_leaves *l);
 
 #endif

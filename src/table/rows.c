@@ -123,7 +123,8 @@ static const tl_column **children_of(const gathering *g, int64_t k) {
     return list;
 }
 
-static tl_status gather_child(const gathering *g, int64_t k, const tl_pick *picks, int64_t n, int depth, tl_column *out) {
+static tl_status gather_child(const gathering *g, int64_t k, const tl_pick *picks, int64_t n, int depth,
+                              tl_column *out) {
     gathering child = *g;
     child.sources = children_of(g, k);
     if (!child.sources) {
@@ -178,14 +179,10 @@ static tl_status gather(const gathering *g, int depth, tl_column *out) {
     }
     TL_TRY(gather_validity(g, out));
     switch (out->kind) {
-    case TL_COLUMN_BOOL:
-        return gather_bits(g, out);
-    case TL_COLUMN_FIXED:
-        return gather_fixed(g, out);
-    case TL_COLUMN_BYTES:
-        return gather_bytes(g, out);
-    case TL_COLUMN_LIST:
-        return gather_list(g, depth, out);
+    case TL_COLUMN_BOOL: return gather_bits(g, out);
+    case TL_COLUMN_FIXED: return gather_fixed(g, out);
+    case TL_COLUMN_BYTES: return gather_bytes(g, out);
+    case TL_COLUMN_LIST: return gather_list(g, depth, out);
     case TL_COLUMN_STRUCT:
         for (int64_t k = 0; k < out->n_children; k++) {
             TL_TRY(gather_child(g, k, g->picks, g->n, depth, &out->children[k]));
@@ -196,7 +193,7 @@ static tl_status gather(const gathering *g, int depth, tl_column *out) {
 }
 
 tl_status tl_column_pick(const tl_column *const *sources, uint32_t n_sources, int32_t column, const tl_pick *picks,
-                           int64_t n, tl_arena *arena, tl_column *out, tl_error *err) {
+                         int64_t n, tl_arena *arena, tl_column *out, tl_error *err) {
     const tl_column **list = tl_arena_array(arena, n_sources, sizeof *list);
     if (!list) {
         return tl_fail_memory(err, n_sources * sizeof *list);
@@ -209,7 +206,7 @@ tl_status tl_column_pick(const tl_column *const *sources, uint32_t n_sources, in
 }
 
 tl_status tl_rows_pick(const tl_column *const *sources, uint32_t n_sources, int32_t n_columns, const tl_pick *picks,
-                         int64_t n, tl_rows *out, tl_error *err) {
+                       int64_t n, tl_rows *out, tl_error *err) {
     *out = (tl_rows){.n_rows = n, .n_columns = n_columns};
     out->columns = tl_arena_array(&out->arena, (size_t)n_columns, sizeof *out->columns);
     tl_status status = out->columns ? TL_OK : tl_fail_memory(err, (size_t)n_columns * sizeof *out->columns);

@@ -17,11 +17,11 @@ typedef struct tl_pick {
 /* Copies the picked rows of column `column` of each source (sources[i] = the columns of source i, alike in kind and
  * width) into `arena`. */
 tl_status tl_column_pick(const tl_column *const *sources, uint32_t n_sources, int32_t column, const tl_pick *picks,
-                           int64_t n, tl_arena *arena, tl_column *out, tl_error *err) TL_CHECKED;
+                         int64_t n, tl_arena *arena, tl_column *out, tl_error *err) TL_CHECKED;
 
 /* The same for all `n_columns` columns. Caller frees `out`; it is empty on failure. */
 tl_status tl_rows_pick(const tl_column *const *sources, uint32_t n_sources, int32_t n_columns, const tl_pick *picks,
-                         int64_t n, tl_rows *out, tl_error *err) TL_CHECKED;
+                       int64_t n, tl_rows *out, tl_error *err) TL_CHECKED;
 
 /* Looks at an Arrow array as columns of a schema, without copying; TL_CORRUPT when its layout is not the one that the
  * schema's types have in Arrow. Descriptors go into `arena`. `format` is the Arrow schema of `array`. */

@@ -15,26 +15,17 @@
 static bool format_fits(const tl_type *t, const char *format) {
     char want[32] = "";
     switch (t->id) {
-    case TL_TYPE_BOOLEAN:
-        return strcmp(format, "b") == 0;
-    case TL_TYPE_INT:
-        return strcmp(format, "i") == 0;
-    case TL_TYPE_LONG:
-        return strcmp(format, "l") == 0;
-    case TL_TYPE_FLOAT:
-        return strcmp(format, "f") == 0;
-    case TL_TYPE_DOUBLE:
-        return strcmp(format, "g") == 0;
-    case TL_TYPE_DATE:
-        return strcmp(format, "tdD") == 0;
-    case TL_TYPE_TIME:
-        return strcmp(format, "ttu") == 0;
+    case TL_TYPE_BOOLEAN: return strcmp(format, "b") == 0;
+    case TL_TYPE_INT: return strcmp(format, "i") == 0;
+    case TL_TYPE_LONG: return strcmp(format, "l") == 0;
+    case TL_TYPE_FLOAT: return strcmp(format, "f") == 0;
+    case TL_TYPE_DOUBLE: return strcmp(format, "g") == 0;
+    case TL_TYPE_DATE: return strcmp(format, "tdD") == 0;
+    case TL_TYPE_TIME: return strcmp(format, "ttu") == 0;
     case TL_TYPE_TIMESTAMP:
-    case TL_TYPE_TIMESTAMPTZ:
-        return strncmp(format, "tsu:", 4) == 0;
+    case TL_TYPE_TIMESTAMPTZ: return strncmp(format, "tsu:", 4) == 0;
     case TL_TYPE_STRING:
-    case TL_TYPE_BINARY:
-        return strcmp(format, "u") == 0 || strcmp(format, "z") == 0;
+    case TL_TYPE_BINARY: return strcmp(format, "u") == 0 || strcmp(format, "z") == 0;
     case TL_TYPE_DECIMAL:
         (void)snprintf(want, sizeof want, "d:%d,%d", t->precision, t->scale);
         return strcmp(format, want) == 0;
@@ -42,12 +33,9 @@ static bool format_fits(const tl_type *t, const char *format) {
     case TL_TYPE_FIXED:
         (void)snprintf(want, sizeof want, "w:%d", t->id == TL_TYPE_UUID ? 16 : t->length);
         return strcmp(format, want) == 0;
-    case TL_TYPE_STRUCT:
-        return strcmp(format, "+s") == 0;
-    case TL_TYPE_LIST:
-        return strcmp(format, "+l") == 0;
-    case TL_TYPE_MAP:
-        return strcmp(format, "+m") == 0;
+    case TL_TYPE_STRUCT: return strcmp(format, "+s") == 0;
+    case TL_TYPE_LIST: return strcmp(format, "+l") == 0;
+    case TL_TYPE_MAP: return strcmp(format, "+m") == 0;
     }
     return false;
 }
@@ -56,15 +44,11 @@ static int32_t width_of(const tl_type *t) {
     switch (t->id) {
     case TL_TYPE_INT:
     case TL_TYPE_FLOAT:
-    case TL_TYPE_DATE:
-        return 4;
+    case TL_TYPE_DATE: return 4;
     case TL_TYPE_DECIMAL:
-    case TL_TYPE_UUID:
-        return 16;
-    case TL_TYPE_FIXED:
-        return t->length;
-    default:
-        return 8;
+    case TL_TYPE_UUID: return 16;
+    case TL_TYPE_FIXED: return t->length;
+    default: return 8;
     }
 }
 
@@ -84,8 +68,8 @@ static tl_status children_from_arrow(const tl_field *fields, int32_t n, const st
     }
     out->n_children = n;
     for (int32_t i = 0; i < n; i++) {
-        TL_TRY(from_arrow(&fields[i].type, format->children[i], array->children[i], depth + 1, arena,
-                          &out->children[i], err));
+        TL_TRY(from_arrow(&fields[i].type, format->children[i], array->children[i], depth + 1, arena, &out->children[i],
+                          err));
     }
     return TL_OK;
 }
