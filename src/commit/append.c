@@ -19,20 +19,20 @@
 #include "table/settings.h"
 
 typedef struct append {
-    tl_table *base;                  /* as given */
-    tl_table *t;                     /* what this attempt builds on */
+    tl_table *base; /* as given */
+    tl_table *t;    /* what this attempt builds on */
     tl_staged *staged;
     const tl_commit_options *options;
     int64_t snapshot_id;
-    int64_t sequence;                /* of this attempt */
+    int64_t sequence; /* of this attempt */
     /* for all attempts */
     tl_arena kept;
-    tl_key_list kept_keys;           /* the manifest */
+    tl_key_list kept_keys; /* the manifest */
     tl_manifest added;
-    const char *added_uri;           /* NULL = not written yet */
+    const char *added_uri; /* NULL = not written yet */
     int64_t added_length;
     const char *touched;
-    bool synced;                     /* data files and manifest are on the disk */
+    bool synced; /* data files and manifest are on the disk */
     /* for this attempt */
     tl_arena arena;
     tl_key_list keys;
@@ -44,17 +44,19 @@ static tl_status check_schema(const append *a, tl_error *err) {
     const tl_metadata *was = &a->base->metadata, *is = &a->t->metadata;
     const tl_schema *old = tl_metadata_schema(was), *now = tl_metadata_schema(is);
     if (was->table_uuid && is->table_uuid && strcmp(was->table_uuid, is->table_uuid) != 0) {
-        return tl_fail(err, TL_CONFLICT, "table %s was dropped and made anew meanwhile; repeat the append", a->base->name);
+        return tl_fail(err, TL_CONFLICT, "table %s was dropped and made anew meanwhile; repeat the append",
+                       a->base->name);
     }
     for (int32_t i = 0; i < now->n_fields; i++) {
         const tl_field *f = &now->fields[i], *before = tl_schema_field_by_id(old, f->id);
         if (before ? !tl_type_equal(&f->type, &before->type) || (f->required && !before->required) : f->required) {
-            return tl_fail(err, TL_CONFLICT, "table %s: column \"%.200s\" was changed meanwhile; repeat the append", a->base->name,
-                           f->name);
+            return tl_fail(err, TL_CONFLICT, "table %s: column \"%.200s\" was changed meanwhile; repeat the append",
+                           a->base->name, f->name);
         }
     }
     if (!tl_metadata_spec_by_id(is, a->staged->files[0].spec_id)) {
-        return tl_fail(err, TL_CONFLICT, "table %s: its partitioning was changed meanwhile; repeat the append", a->base->name);
+        return tl_fail(err, TL_CONFLICT, "table %s: its partitioning was changed meanwhile; repeat the append",
+                       a->base->name);
     }
     return TL_OK;
 }
@@ -83,8 +85,10 @@ static tl_status write_added(append *a, tl_error *err) {
     (void)snprintf(name, sizeof name, "%s-added-m.avro", uuid);
     tl_buf avro = {0};
     const tl_partition_spec *spec = tl_metadata_spec_by_id(&a->base->metadata, a->added.spec_id);
-    tl_status status = spec ? tl_manifest_write(&a->added, schema, spec, &avro, err)
-                            : tl_fail(err, TL_INTERNAL, "staged files of partition spec %d, which the table does not have", a->added.spec_id);
+    tl_status status =
+        spec ? tl_manifest_write(&a->added, schema, spec, &avro, err)
+             : tl_fail(err, TL_INTERNAL, "staged files of partition spec %d, which the table does not have",
+                       a->added.spec_id);
     const char *uri = NULL;
     if (status == TL_OK) {
         status = tl_commit_put_object(a->t, name, tl_buf_bytes(&avro), &a->kept_keys, &a->kept, &uri, err);
@@ -101,14 +105,15 @@ static tl_status write_added(append *a, tl_error *err) {
 static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n, tl_error *err) {
     tl_manifest_file *carried;
     int64_t n_carried;
-    TL_TRY(tl_commit_carry_manifests(a->t, a->snapshot_id, a->sequence, &a->keys, &a->arena, &carried, &n_carried, err));
+    TL_TRY(
+        tl_commit_carry_manifests(a->t, a->snapshot_id, a->sequence, &a->keys, &a->arena, &carried, &n_carried, err));
     tl_manifest_file *list = tl_arena_array(&a->arena, (size_t)n_carried + 1, sizeof *list);
     if (!list) {
         return tl_fail_memory(err, (size_t)n_carried * sizeof *list);
     }
     const tl_metadata *m = &a->base->metadata;
-    TL_TRY(tl_manifest_describe(&a->added, tl_metadata_schema(m), tl_metadata_spec_by_id(m, a->added.spec_id), a->added_uri,
-                                a->added_length, a->snapshot_id, a->sequence, &a->arena, &list[0], err));
+    TL_TRY(tl_manifest_describe(&a->added, tl_metadata_schema(m), tl_metadata_spec_by_id(m, a->added.spec_id),
+                                a->added_uri, a->added_length, a->snapshot_id, a->sequence, &a->arena, &list[0], err));
     if (n_carried) {
         memcpy(list + 1, carried, (size_t)n_carried * sizeof *list);
     }
@@ -119,7 +124,8 @@ static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n,
 
 /* ---- the snapshot ---- */
 
-static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out, tl_error *err) {
+static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out,
+                              tl_error *err) {
     const tl_commit_options *o = a->options;
     tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 4, sizeof *extra);
     if (!extra) {
@@ -127,11 +133,13 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
     }
     extra[0] = (tl_property){TL_BATCH_ID_SUMMARY, o->batch_id};
     extra[1] = (tl_property){TL_TOUCHED_SUMMARY, a->touched && *a->touched ? a->touched : NULL};
-    TL_TRY(tl_commit_extend_index(a->t, &a->staged->newest, a->snapshot_id, n_carried == 0, &a->keys, &a->arena, &extra[2], err));
+    TL_TRY(tl_commit_extend_index(a->t, &a->staged->newest, a->snapshot_id, n_carried == 0, &a->keys, &a->arena,
+                                  &extra[2], err));
     if (o->n_summary) {
         memcpy(extra + 4, o->summary, (size_t)o->n_summary * sizeof *extra);
     }
-    tl_commit_change change = {.operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 4};
+    tl_commit_change change = {
+        .operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 4};
     for (int32_t i = 0; i < a->staged->n_files; i++) {
         change.added_rows += a->staged->files[i].record_count;
         change.added_bytes += a->staged->files[i].file_size;
@@ -188,7 +196,9 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
     tl_manifest_file *list;
     int64_t n;
     TL_TRY(gather_manifests(a, &list, &n, err));
-    tl_snapshot s = {.snapshot_id = a->snapshot_id, .parent_id = a->t->metadata.current_snapshot_id, .sequence_number = a->sequence,
+    tl_snapshot s = {.snapshot_id = a->snapshot_id,
+                     .parent_id = a->t->metadata.current_snapshot_id,
+                     .sequence_number = a->sequence,
                      .schema_id = a->t->metadata.current_schema_id};
     TL_TRY(make_summary(a, list + 1, n - 1, &s, err));
     TL_TRY(tl_commit_put_list(a->t, list, n, a->snapshot_id, a->sequence, &a->keys, &a->arena, &s.manifest_list, err));
@@ -233,11 +243,12 @@ static tl_status attempt(append *a, tl_commit_result *result, tl_table **out, tl
 }
 
 static tl_status gave_up(const append *a, int32_t attempts, tl_error *err) {
-    return tl_fail(err, TL_CONFLICT,
-                   "table %s: gave up after %d attempts: other writers were faster each time; the last built on snapshot %lld at "
-                   "version %lld and found version %lld taken; nothing was committed",
-                   a->base->name, attempts, (long long)a->t->metadata.current_snapshot_id, (long long)a->t->version,
-                   (long long)a->t->version + 1);
+    return tl_fail(
+        err, TL_CONFLICT,
+        "table %s: gave up after %d attempts: other writers were faster each time; the last built on snapshot %lld at "
+        "version %lld and found version %lld taken; nothing was committed",
+        a->base->name, attempts, (long long)a->t->metadata.current_snapshot_id, (long long)a->t->version,
+        (long long)a->t->version + 1);
 }
 
 static tl_status run_attempts(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
@@ -287,8 +298,8 @@ static tl_status commit_files(append *a, tl_commit_result *result, tl_table **ou
     return status;
 }
 
-tl_status tl_commit_append(tl_table *base, tl_staged *staged, const tl_commit_options *options, tl_commit_result *result,
-                           tl_table **out, tl_error *err) {
+tl_status tl_commit_append(tl_table *base, tl_staged *staged, const tl_commit_options *options,
+                           tl_commit_result *result, tl_table **out, tl_error *err) {
     static const tl_commit_options none = {0};
     const tl_env *env = base->store->env;
     int64_t begin = tl_env_monotonic_us(env);

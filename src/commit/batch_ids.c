@@ -55,7 +55,8 @@ static int digit_value(char c) {
 static tl_status encode(tl_bytes in, tl_buf *out) {
     for (size_t i = 0; i < in.len; i += 3) {
         size_t n = in.len - i < 3 ? in.len - i : 3;
-        uint32_t v = (uint32_t)in.data[i] << 16 | (n > 1 ? (uint32_t)in.data[i + 1] << 8 : 0) | (n > 2 ? in.data[i + 2] : 0);
+        uint32_t v =
+            (uint32_t)in.data[i] << 16 | (n > 1 ? (uint32_t)in.data[i + 1] << 8 : 0) | (n > 2 ? in.data[i + 2] : 0);
         char text[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
         TL_TRY(tl_buf_add(out, text, n + 1));
     }
@@ -116,7 +117,8 @@ static tl_status read_property(const tl_metadata *m, tl_batch_ids *out, tl_error
     }
     out->stored = true;
     const char *second = strncmp(text, "1:", 2) == 0 ? strchr(text + 2, ':') : NULL;
-    if (!second || tl_parse_i64((tl_bytes){(const uint8_t *)text + 2, (size_t)(second - text - 2)}, &out->sequence) != TL_PARSE_OK) {
+    if (!second || tl_parse_i64((tl_bytes){(const uint8_t *)text + 2, (size_t)(second - text - 2)}, &out->sequence) !=
+                       TL_PARSE_OK) {
         out->sequence = 0;
         return TL_OK;
     }
@@ -194,7 +196,8 @@ static tl_status catch_up(const tl_metadata *m, tl_batch_ids *ids, tl_error *err
     }
     tl_batch_ids walked = {0};
     tl_status status = TL_OK;
-    for (int32_t steps = 0; status == TL_OK && s && s->sequence_number > ids->sequence && steps <= m->n_snapshots; steps++) {
+    for (int32_t steps = 0; status == TL_OK && s && s->sequence_number > ids->sequence && steps <= m->n_snapshots;
+         steps++) {
         const char *id = tl_snapshot_summary(s, TL_BATCH_ID_SUMMARY);
         const tl_snapshot *parent = tl_history_parent(m, s);
         uint8_t hash[TL_BATCH_HASH];

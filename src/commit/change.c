@@ -109,7 +109,8 @@ static tl_status attempt(const change *c, tl_table **t, tl_table **out, tl_error
     *t = newest;
     TL_TRY(tl_table_writable(newest, err));
     if (c->snapshot_id >= 0 && !tl_metadata_snapshot(&newest->metadata, c->snapshot_id)) {
-        return tl_fail(err, TL_NOT_FOUND, "table %s has no snapshot %lld (any more)", newest->name, (long long)c->snapshot_id);
+        return tl_fail(err, TL_NOT_FOUND, "table %s has no snapshot %lld (any more)", newest->name,
+                       (long long)c->snapshot_id);
     }
     if (in_force(c, &newest->metadata)) {
         *out = tl_table_retain(newest);
@@ -138,7 +139,8 @@ static tl_status commit_change(tl_table *base, const change *c, tl_table **out, 
             break;
         }
         if (n >= 1000) {
-            status = tl_fail(err, TL_CONFLICT, "table %s: gave up after %d attempts: other writers were faster each time", base->name, n);
+            status = tl_fail(err, TL_CONFLICT,
+                             "table %s: gave up after %d attempts: other writers were faster each time", base->name, n);
             break;
         }
         tl_commit_back_off(env, n, tl_env_monotonic_us(env) - begin);

@@ -10,43 +10,45 @@
 #include "table/table.h"
 
 typedef struct tl_commit_options {
-    const char *batch_id;            /* NULL = none */
-    const tl_property *summary;      /* extra summary keys */
+    const char *batch_id;       /* NULL = none */
+    const tl_property *summary; /* extra summary keys */
     int32_t n_summary;
-    int32_t max_attempts;            /* 0 = 100 */
-    bool no_sync;                    /* durability=none */
+    int32_t max_attempts; /* 0 = 100 */
+    bool no_sync;         /* durability=none */
 } tl_commit_options;
 
 typedef struct tl_commit_result {
-    int64_t version;                 /* of the table after the call */
-    int64_t snapshot_id;             /* -1 = nothing was committed (zero rows, duplicate) */
+    int64_t version;     /* of the table after the call */
+    int64_t snapshot_id; /* -1 = nothing was committed (zero rows, duplicate) */
     int32_t attempts;
-    int64_t commit_us;               /* how long the commit took */
-    bool duplicate;                  /* the batch id was there: nothing written, staged files discarded */
+    int64_t commit_us; /* how long the commit took */
+    bool duplicate;    /* the batch id was there: nothing written, staged files discarded */
 } tl_commit_result;
 
-/* Appends staged files on top of the newest version: rebases on lost races (metadata only), keeps the batch id findable,
- * extends the last-value index, writes touched ranges and counters into the summary. `out` gets the new version,
- * retained. Staged files are deleted when (and only when) the commit definitely failed or was a duplicate. */
-tl_status tl_commit_append(tl_table *base, tl_staged *staged, const tl_commit_options *options, tl_commit_result *result,
-                           tl_table **out, tl_error *err) TL_CHECKED;
+/* Appends staged files on top of the newest version: rebases on lost races (metadata only), keeps the batch id
+ * findable, extends the last-value index, writes touched ranges and counters into the summary. `out` gets the new
+ * version, retained. Staged files are deleted when (and only when) the commit definitely failed or was a duplicate. */
+tl_status tl_commit_append(tl_table *base, tl_staged *staged, const tl_commit_options *options,
+                           tl_commit_result *result, tl_table **out, tl_error *err) TL_CHECKED;
 
 /* Is this batch id in the retained history, or among the remembered ids? */
 tl_status tl_commit_find_batch(tl_table *t, const char *batch_id, bool *found, tl_error *err) TL_CHECKED;
 
 /* Settings and other properties: value NULL removes. Values are checked and canonical already. */
-tl_status tl_commit_properties(tl_table *base, const tl_property *changes, int32_t n, tl_table **out, tl_error *err) TL_CHECKED;
+tl_status tl_commit_properties(tl_table *base, const tl_property *changes, int32_t n, tl_table **out,
+                               tl_error *err) TL_CHECKED;
 
 /* Makes an older snapshot current again (no new snapshot). TL_NOT_FOUND when it is not kept any more. */
 tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out, tl_error *err) TL_CHECKED;
 
 /* Gives the current snapshot a last-value index that it lacks (another program committed, a file was lost): a `replace`
- * snapshot with the same files. `newest` = the newest row of each series of exactly `base`'s current snapshot, sorted by
- * series key (tl_latest_rows). TL_CONFLICT when the table has moved on meanwhile; TL_INVALID for a plain or empty table. */
+ * snapshot with the same files. `newest` = the newest row of each series of exactly `base`'s current snapshot, sorted
+ * by series key (tl_latest_rows). TL_CONFLICT when the table has moved on meanwhile; TL_INVALID for a plain or empty
+ * table. */
 tl_status tl_commit_last_values(tl_table *base, const tl_rows *newest, tl_table **out, tl_error *err) TL_CHECKED;
 
-/* Takes snapshots out of the history, those of `ids` that are still there and that no branch or tag names. Their objects
- * stay (maintain/expire.h removes them). `out` may be the version that was there already. */
+/* Takes snapshots out of the history, those of `ids` that are still there and that no branch or tag names. Their
+ * objects stay (maintain/expire.h removes them). `out` may be the version that was there already. */
 tl_status tl_commit_expire(tl_table *base, const int64_t *ids, int32_t n, tl_table **out, tl_error *err) TL_CHECKED;
 
 /* After a commit, best effort: version hint and head. */

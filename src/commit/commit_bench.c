@@ -49,21 +49,38 @@ static void stage(tl_store *s, int64_t number, tl_staged *out) {
     bound[0] = number;
     bound[1] = number + 5;
     for (int i = 0; i < COLUMNS; i++) {
-        stats[i] = (tl_column_stats){.field_id = i + 1, .size = 100, .values = 10, .nulls = 0, .nans = 0,
-                                     .lower = {(uint8_t *)&bound[0], 8}, .upper = {(uint8_t *)&bound[1], 8}};
+        stats[i] = (tl_column_stats){.field_id = i + 1,
+                                     .size = 100,
+                                     .values = 10,
+                                     .nulls = 0,
+                                     .nans = 0,
+                                     .lower = {(uint8_t *)&bound[0], 8},
+                                     .upper = {(uint8_t *)&bound[1], 8}};
     }
     p->value = (tl_bytes){tl_arena_copy(a, &day, 4), 4};
-    out->files[0] = (tl_data_file){.path = tl_arena_strdup(a, uri), .format = "PARQUET", .partition = p, .n_partition = 1,
-                                   .record_count = 10, .file_size = sizeof bytes, .columns = stats, .n_columns = COLUMNS,
-                                   .sort_order_id = 1, .content_offset = -1, .content_size = -1};
+    out->files[0] = (tl_data_file){.path = tl_arena_strdup(a, uri),
+                                   .format = "PARQUET",
+                                   .partition = p,
+                                   .n_partition = 1,
+                                   .record_count = 10,
+                                   .file_size = sizeof bytes,
+                                   .columns = stats,
+                                   .n_columns = COLUMNS,
+                                   .sort_order_id = 1,
+                                   .content_offset = -1,
+                                   .content_size = -1};
     tl_free(uri);
     out->keys[0] = key;
     out->touched[0] = (tl_touched){day, bound[0], bound[1], 10};
     times[0] = number;
     machines[0] = number % 50;
     for (int i = 0; i < COLUMNS; i++) {
-        columns[i] = (tl_column){.kind = TL_COLUMN_FIXED, .width = 8, .length = 1,
-                                 .values = i == 0 ? (void *)times : i == 1 ? (void *)machines : (void *)values};
+        columns[i] = (tl_column){.kind = TL_COLUMN_FIXED,
+                                 .width = 8,
+                                 .length = 1,
+                                 .values = i == 0   ? (void *)times
+                                           : i == 1 ? (void *)machines
+                                                    : (void *)values};
     }
     out->newest = (tl_rows){.n_rows = 1, .n_columns = COLUMNS, .columns = columns};
     if (tl_store_put(s, key, (tl_bytes){bytes, sizeof bytes}, TL_PUT_LATER, &err) != TL_OK) {
@@ -113,15 +130,20 @@ int main(int argc, char **argv) {
     }
     int64_t commits = strtoll(argv[2], NULL, 10), wall[WINDOW], cpu[WINDOW];
     for (int i = 0; i < COLUMNS; i++) {
-        fields[i] = (tl_field){.id = i + 1, .name = names[i], .required = i == 0,
-                               .type = {.id = i == 0 ? TL_TYPE_TIMESTAMPTZ : i == 1 ? TL_TYPE_LONG : TL_TYPE_DOUBLE}};
+        fields[i] = (tl_field){.id = i + 1,
+                               .name = names[i],
+                               .required = i == 0,
+                               .type = {.id = i == 0   ? TL_TYPE_TIMESTAMPTZ
+                                              : i == 1 ? TL_TYPE_LONG
+                                                       : TL_TYPE_DOUBLE}};
     }
     static const char *const key[] = {"machine"};
     tl_create_options o = {.schema = &schema, .time_column = "ts", .series_key = key, .n_series_key = 1, .dedup = -1};
     tl_store *s;
     tl_table *t;
     tl_error err;
-    if (tl_store_open(argv[1], true, NULL, &s, &err) != TL_OK || tl_table_create(s, "default", "r", &o, &t, &err) != TL_OK) {
+    if (tl_store_open(argv[1], true, NULL, &s, &err) != TL_OK ||
+        tl_table_create(s, "default", "r", &o, &t, &err) != TL_OK) {
         die(&err);
     }
     printf("one bare sync: %.2f ms\n", bare_sync_ms(argv[1]));
@@ -145,7 +167,8 @@ int main(int argc, char **argv) {
         tl_table_release(t);
         t = newer;
         if (i + 1 == mark) {
-            printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW), median_ms(cpu, WINDOW));
+            printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW),
+                   median_ms(cpu, WINDOW));
             fflush(stdout);
             mark = mark == 100 ? 250 : mark == 250 ? 1000 : mark * 2;
         }

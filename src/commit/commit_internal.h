@@ -1,4 +1,5 @@
-/* What the files of the commit room share: objects of an attempt, the manifest list, the summary, the put that decides. */
+/* What the files of the commit room share: objects of an attempt, the manifest list, the summary, the put that decides.
+ */
 #ifndef TL_COMMIT_INTERNAL_H
 #define TL_COMMIT_INTERNAL_H
 
@@ -22,21 +23,23 @@ tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_
 
 /* ---- manifests (manifests.c) ---- */
 
-/* The list entries of the next snapshot, below those it adds itself: what the base carries on, with small data manifests
- * merged when there are many. Merged manifests are put. */
+/* The list entries of the next snapshot, below those it adds itself: what the base carries on, with small data
+ * manifests merged when there are many. Merged manifests are put. */
 tl_status tl_commit_carry_manifests(tl_table *base, int64_t snapshot_id, int64_t sequence, tl_key_list *keys,
                                     tl_arena *arena, tl_manifest_file **out, int64_t *n, tl_error *err) TL_CHECKED;
 
 /* Puts the manifest list of a snapshot on top of the base's current one. */
-tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id, int64_t sequence,
-                             tl_key_list *keys, tl_arena *arena, const char **uri, tl_error *err) TL_CHECKED;
+tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id,
+                             int64_t sequence, tl_key_list *keys, tl_arena *arena, const char **uri,
+                             tl_error *err) TL_CHECKED;
 
 /* ---- last-value index (last_index.c); the rules are in table/last_index.h ---- */
 
-/* Summary keys of the next snapshot's index: the base's, extended by `newest`. Values NULL = no index: the base has rows
+/* Summary keys of the next snapshot's index: the base's, extended by `newest`. Values NULL = no index: the base has
+ * rows
  * (`base_empty` false) and none that can be trusted, or it cannot be read. Fails only when memory ends. */
-tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty, tl_key_list *keys,
-                                 tl_arena *arena, tl_property out[2], tl_error *err) TL_CHECKED;
+tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty,
+                                 tl_key_list *keys, tl_arena *arena, tl_property out[2], tl_error *err) TL_CHECKED;
 
 /* ---- summary (summary.c) ---- */
 
@@ -52,7 +55,8 @@ typedef struct tl_commit_change {
 /* Summary of the snapshot that follows the base's current one; totals are the base's plus the change. `carried` are the
  * base's manifests, from which totals are counted that the base does not tell. */
 tl_status tl_commit_summary(tl_table *base, const tl_commit_change *change, const tl_manifest_file *carried,
-                            int64_t n_carried, tl_arena *arena, tl_property **out, int32_t *n, tl_error *err) TL_CHECKED;
+                            int64_t n_carried, tl_arena *arena, tl_property **out, int32_t *n,
+                            tl_error *err) TL_CHECKED;
 
 /* ---- the next version (version.c) ---- */
 

@@ -32,7 +32,8 @@ static const tl_schema schema = {.n_fields = 3, .fields = fields};
 static const char *const key_columns[] = {"series"};
 
 static tl_table *create(tl_store *s) {
-    tl_create_options o = {.schema = &schema, .time_column = "ts", .series_key = key_columns, .n_series_key = 1, .dedup = -1};
+    tl_create_options o = {
+        .schema = &schema, .time_column = "ts", .series_key = key_columns, .n_series_key = 1, .dedup = -1};
     tl_table *t;
     tl_error err = {{0}};
     if (tl_table_create(s, "default", "r", &o, &t, &err) != TL_OK) {
@@ -92,13 +93,23 @@ static bool stage(tl_store *s, int number, tl_staged *out) {
     offsets[0] = 4;
     out->touched[0] = (tl_touched){*day, *day * 86400000000LL, *day * 86400000000LL + number, 1};
     out->keys[0] = key;
-    out->files[0] = (tl_data_file){.content = TL_CONTENT_DATA, .path = path, .format = "PARQUET", .partition = p, .n_partition = 1,
-                                   .record_count = 1, .file_size = 1, .split_offsets = offsets, .n_split_offsets = 1,
-                                   .sort_order_id = 1, .content_offset = -1, .content_size = -1};
+    out->files[0] = (tl_data_file){.content = TL_CONTENT_DATA,
+                                   .path = path,
+                                   .format = "PARQUET",
+                                   .partition = p,
+                                   .n_partition = 1,
+                                   .record_count = 1,
+                                   .file_size = 1,
+                                   .split_offsets = offsets,
+                                   .n_split_offsets = 1,
+                                   .sort_order_id = 1,
+                                   .content_offset = -1,
+                                   .content_size = -1};
     return true;
 }
 
-static tl_status commit(tl_table *base, int number, const char *batch_id, tl_commit_result *result, tl_table **out, tl_error *err) {
+static tl_status commit(tl_table *base, int number, const char *batch_id, tl_commit_result *result, tl_table **out,
+                        tl_error *err) {
     tl_staged staged;
     assert_true(stage(base->store, number, &staged));
     tl_commit_options o = {.batch_id = batch_id};
@@ -476,8 +487,18 @@ static void a_lost_or_broken_property_is_rebuilt_from_the_history(void **state) 
 
 static void hostile_batch_id_properties_are_harmless(void **state) {
     (void)state;
-    const char *texts[] = {"", "1:", "1::", "1:5:", "2:5:AAAA", "1:5:====", "1:5:AAAAAAAAAAAAAAAA", "1:99999999999999999999:AAAA",
-                           "1:5://///////////////////", "1:-7:AQAAAAAAAAAAAAA", "1:1:fwAAAAAAAAAAAAA", "x"};
+    const char *texts[] = {"",
+                           "1:",
+                           "1::",
+                           "1:5:",
+                           "2:5:AAAA",
+                           "1:5:====",
+                           "1:5:AAAAAAAAAAAAAAAA",
+                           "1:99999999999999999999:AAAA",
+                           "1:5://///////////////////",
+                           "1:-7:AQAAAAAAAAAAAAA",
+                           "1:1:fwAAAAAAAAAAAAA",
+                           "x"};
     tl_store *s = open_memory();
     tl_table *t = create(s);
     commit_well(&t, 0, "a");
@@ -596,7 +617,7 @@ static void check_outcome(tl_store *s, tl_table *t, tl_status status, tl_fault f
 
 static void every_fault_at_every_operation_has_a_true_outcome(void **state) {
     (void)state;
-    const tl_fault faults[] = {TL_FAULT_LOST_AFTER, TL_FAULT_LOST_BEFORE, TL_FAULT_LATE, TL_FAULT_EXISTS,
+    const tl_fault faults[] = {TL_FAULT_LOST_AFTER, TL_FAULT_LOST_BEFORE, TL_FAULT_LATE,     TL_FAULT_EXISTS,
                                TL_FAULT_NO_SPACE,   TL_FAULT_IO,          TL_FAULT_NO_MEMORY};
     const uint64_t times[] = {1, 2, 40};
     int unknown = 0, failed = 0;
@@ -1084,7 +1105,8 @@ static void foreign_paths_are_read_and_committed_onto(void **state) {
         commit_well(&t, 0, NULL);
         tl_table_release(t);
         /* as Spark or pyiceberg spell it; only in the JSON, whose length may change */
-        (void)snprintf(command, sizeof command, "sed -i 's#file://%s#%s%s#g' %s/default/r/metadata/v2.metadata.json", dir, forms[i], dir, dir);
+        (void)snprintf(command, sizeof command, "sed -i 's#file://%s#%s%s#g' %s/default/r/metadata/v2.metadata.json",
+                       dir, forms[i], dir, dir);
         assert_int_equal(system(command), 0);
         t = load(s);
         commit_well(&t, 1, NULL);
@@ -1225,7 +1247,8 @@ static void pretend_large(tl_metadata *m) {
     tl_snapshot *s = &m->snapshots[m->n_snapshots - 1];
     for (int32_t i = 0; i < s->n_summary; i++) {
         if (strcmp(s->summary[i].key, TL_INDEX_LAYERS_KEY) == 0) {
-            char *text = tl_arena_format(&m->arena, "%.*s:9000000", (int)strcspn(s->summary[i].value, ":"), s->summary[i].value);
+            char *text =
+                tl_arena_format(&m->arena, "%.*s:9000000", (int)strcspn(s->summary[i].value, ":"), s->summary[i].value);
             assert_non_null(text);
             s->summary[i].value = text;
         }
@@ -1275,6 +1298,40 @@ static void missing_or_corrupt_index_files_never_fail_a_commit(void **state) {
         contents c;
         read_contents(s, &c);
         assert_int_equal(c.n, 2);
+        tl_table_release(t);
+        tl_store_close(s);
+    }
+}
+
+/* The keys as Timelake 0.7.0 writes them: only the URI. */
+static void as_of_0_7_0(tl_metadata *m) {
+    tl_snapshot *s = &m->snapshots[m->n_snapshots - 1];
+    for (int32_t i = 0; i < s->n_summary; i++) {
+        if (strcmp(s->summary[i].key, TL_INDEX_LAYERS_KEY) == 0) {
+            s->summary[i].key = "other";
+        }
+    }
+}
+
+static void an_index_of_another_program_goes_on(void **state) {
+    (void)state;
+    for (int retention = 0; retention < 2; retention++) {
+        tl_store *s = open_memory();
+        tl_table *t = create(s), *out;
+        double sum;
+        if (retention) {
+            tl_property p = {"timelake.retention", "7d"};
+            assert_int_equal(tl_commit_properties(t, &p, 1, &out, NULL), TL_OK);
+            tl_table_release(t);
+            t = out;
+        }
+        append_rows(&t, 0, 0, 10, 1000, 1.0);
+        write_version(&t, as_of_0_7_0);
+        assert_int_equal(index_of(t, &sum), retention ? -1 : 10);
+        append_rows(&t, 1, 8, 4, 2000, 2.0);
+        assert_int_equal(index_of(t, &sum), retention ? -1 : 12);
+        append_rows(&t, 2, 8, 4, 3000, 3.0);
+        assert_int_equal(index_of(t, &sum), retention ? -1 : 12);
         tl_table_release(t);
         tl_store_close(s);
     }
@@ -1401,7 +1458,8 @@ static void touched_ranges_are_joined_where_they_are_closest(void **state) {
     text = tl_touched_print(touched, 2);
     assert_string_equal(text, "0:0:5:86399999000,1:1:86400000005:172799999000");
     tl_free(text);
-    const char *bad[] = {"1", "1:2:3", "1:2:3:", "2:1:3:4", "1:1:4:3", "1:1:1:1,", "a:b:c:d", "1:1:1:1:1", "99999999999:1:1:1", "1:1:1:1,,1:1:1:1"};
+    const char *bad[] = {"1",        "1:2:3",   "1:2:3:",    "2:1:3:4",           "1:1:4:3",
+                         "1:1:1:1,", "a:b:c:d", "1:1:1:1:1", "99999999999:1:1:1", "1:1:1:1,,1:1:1:1"};
     for (size_t i = 0; i < TL_COUNT(bad); i++) {
         if (tl_touched_parse(bad[i], &arena, &r, &n, NULL) != TL_CORRUPT) {
             fail_msg("%s", bad[i]);
@@ -1449,6 +1507,7 @@ int main(void) {
         cmocka_unit_test(large_layers_are_left_alone),
         cmocka_unit_test(rows_that_do_not_match_the_layer_make_the_index_useless_not_wrong),
         cmocka_unit_test(missing_or_corrupt_index_files_never_fail_a_commit),
+        cmocka_unit_test(an_index_of_another_program_goes_on),
         cmocka_unit_test(an_index_that_cannot_be_written_does_not_fail_the_commit),
         cmocka_unit_test(a_copied_index_key_is_believed_only_for_the_same_rows),
         cmocka_unit_test(an_index_is_given_anew),

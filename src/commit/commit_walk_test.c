@@ -1,8 +1,8 @@
 /*
- * A random walk over commits against a model: appends with and without batch ids, from fresh and stale handles, repeats,
- * rollbacks, settings, expiry by another program, lost replies, failing stores, power losses. After every step what is
- * in the table is what the model says: acknowledged rows are there once, others are not.
- *   commit_walk_test [SEED [STEPS]]
+ * A random walk over commits against a model: appends with and without batch ids, from fresh and stale handles,
+ * repeats, rollbacks, settings, expiry by another program, lost replies, failing stores, power losses. After every step
+ * what is in the table is what the model says: acknowledged rows are there once, others are not. commit_walk_test [SEED
+ * [STEPS]]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ typedef struct world {
     tl_env env;
     tl_store *store;
     tl_table *handles[HANDLES];
-    model_snapshot *current;      /* NULL = empty */
+    model_snapshot *current; /* NULL = empty */
     model_snapshot *kept[SNAPSHOTS];
     int n_kept;
     int next_file, next_batch;
@@ -60,8 +60,15 @@ static void stage(tl_store *s, int number, tl_staged *out) {
     out->keys = tl_arena_array(a, 1, sizeof *out->keys);
     p->value = (tl_bytes){(uint8_t *)day, 4};
     out->keys[0] = key;
-    out->files[0] = (tl_data_file){.path = tl_arena_strdup(a, uri), .format = "PARQUET", .partition = p, .n_partition = 1,
-                                   .record_count = 1, .file_size = 1, .sort_order_id = 1, .content_offset = -1, .content_size = -1};
+    out->files[0] = (tl_data_file){.path = tl_arena_strdup(a, uri),
+                                   .format = "PARQUET",
+                                   .partition = p,
+                                   .n_partition = 1,
+                                   .record_count = 1,
+                                   .file_size = 1,
+                                   .sort_order_id = 1,
+                                   .content_offset = -1,
+                                   .content_size = -1};
     tl_free(uri);
     assert_int_equal(tl_store_put(s, key, tl_bytes_of("x"), TL_PUT_LATER, NULL), TL_OK);
 }
@@ -129,8 +136,11 @@ static void make_trouble(world *w) {
     tl_fault_rule rules[3];
     size_t n = (size_t)dice(4);
     for (size_t i = 0; i < n && i < 3; i++) {
-        rules[i] = (tl_fault_rule){.ops = dice(3) ? TL_OP_ANY : TL_OP_PUT_IF_ABSENT, .nth = 1 + dice(30), .times = 1 + dice(3),
-                                   .fault = faults[dice(TL_COUNT(faults))], .late = 1 + dice(5)};
+        rules[i] = (tl_fault_rule){.ops = dice(3) ? TL_OP_ANY : TL_OP_PUT_IF_ABSENT,
+                                   .nth = 1 + dice(30),
+                                   .times = 1 + dice(3),
+                                   .fault = faults[dice(TL_COUNT(faults))],
+                                   .late = 1 + dice(5)};
     }
     tl_faulty_script(w->store, rules, n < 3 ? n : 3);
 }
@@ -252,7 +262,9 @@ static void lose_power(world *w) {
 
 static void break_hint(world *w) {
     static const char *const texts[] = {"", "1", "99999", "x", "-3"};
-    assert_int_equal(tl_store_put(w->store, "default/r/metadata/version-hint.text", tl_bytes_of(texts[dice(5)]), TL_PUT_LATER, NULL), TL_OK);
+    assert_int_equal(
+        tl_store_put(w->store, "default/r/metadata/version-hint.text", tl_bytes_of(texts[dice(5)]), TL_PUT_LATER, NULL),
+        TL_OK);
 }
 
 static void a_random_walk_keeps_what_was_acknowledged(void **state) {

@@ -4,8 +4,8 @@
 
 #include "iceberg/metadata.h"
 
-/* The parent if it is still kept, else NULL. Writers mostly list snapshots in order, so the neighbour is looked at first:
- * a walk over a long history stays linear. */
+/* The parent if it is still kept, else NULL. Writers mostly list snapshots in order, so the neighbour is looked at
+ * first: a walk over a long history stays linear. */
 static inline const tl_snapshot *tl_history_parent(const tl_metadata *m, const tl_snapshot *s) {
     if (s->parent_id == -1) {
         return NULL;

@@ -1,4 +1,5 @@
-/* The last-value index of the next snapshot: extended by an append, or given anew. The rules are in table/last_index.h. */
+/* The last-value index of the next snapshot: extended by an append, or given anew. The rules are in table/last_index.h.
+ */
 #include "table/last_index.h"
 
 #include <stdio.h>
@@ -38,7 +39,8 @@ static tl_status put_layer(const extending *x, const tl_rows *rows, char name[12
     tl_uuid4(x->base->store->env, uuid);
     (void)snprintf(name, 128, "lvi-%lld-%s.parquet", (long long)x->snapshot_id, uuid);
     tl_buf parquet = {0};
-    tl_status status = tl_last_values_write(tl_metadata_schema(&x->base->metadata), &x->base->contract, rows, &parquet, err);
+    tl_status status =
+        tl_last_values_write(tl_metadata_schema(&x->base->metadata), &x->base->contract, rows, &parquet, err);
     if (status == TL_OK) {
         status = tl_commit_put_object(x->base, name, tl_buf_bytes(&parquet), x->keys, x->arena, uri, err);
     }
@@ -47,7 +49,8 @@ static tl_status put_layer(const extending *x, const tl_rows *rows, char name[12
 }
 
 /* "<name>:<rows>,..." of the kept layers and the new one. */
-static const char *print_layers(tl_arena *arena, const tl_index_layers *layers, int32_t keep, const char *name, int64_t rows) {
+static const char *print_layers(tl_arena *arena, const tl_index_layers *layers, int32_t keep, const char *name,
+                                int64_t rows) {
     tl_buf text = {0};
     tl_status status = TL_OK;
     for (int32_t i = 0; status == TL_OK && i < keep; i++) {
@@ -59,7 +62,8 @@ static const char *print_layers(tl_arena *arena, const tl_index_layers *layers, 
     return list;
 }
 
-static tl_status put_on_top(const extending *x, const tl_index_layers *layers, int32_t keep, tl_property out[2], tl_error *err) {
+static tl_status put_on_top(const extending *x, const tl_index_layers *layers, int32_t keep, tl_property out[2],
+                            tl_error *err) {
     tl_rows own = {0};
     const tl_rows *rows = NULL;
     char name[128];
@@ -80,30 +84,49 @@ static tl_status put_on_top(const extending *x, const tl_index_layers *layers, i
     return TL_OK;
 }
 
+/* Timelake 0.7.0 does not tell the rows of its index: a bound from the size decides whether it is merged. */
+static int64_t rows_at_most(const extending *x, const tl_index_layer *layer) {
+    uint64_t size = 0;
+    if (layer->rows >= 0 || tl_store_size(x->base->store, layer->key, &size, NULL) != TL_OK) {
+        return layer->rows;
+    }
+    return size / 16 < INT64_MAX ? (int64_t)(size / 16) : INT64_MAX;
+}
+
+/* A layer that stays must be there (another program may have cleaned it away), and its rows known. */
+static tl_status keep_layer(const extending *x, tl_index_layer *layer, tl_error *err) {
+    uint64_t size;
+    if (layer->rows >= 0) {
+        return tl_store_size(x->base->store, layer->key, &size, err);
+    }
+    tl_rows rows;
+    TL_TRY(tl_index_layer_read(x->base, layer, &rows, err));
+    layer->rows = rows.n_rows;
+    tl_rows_free(&rows);
+    return TL_OK;
+}
+
 static tl_status extend(const extending *x, tl_index_layers *layers, tl_property out[2], tl_error *err) {
-    for (int32_t i = 0; i < layers->n; i++) { /* Timelake 0.7.0 does not tell the rows: a bound from the size */
-        uint64_t size = 0;
-        if (layers->items[i].rows < 0 && tl_store_size(x->base->store, layers->items[i].key, &size, NULL) == TL_OK) {
-            layers->items[i].rows = size / 16 < INT64_MAX ? (int64_t)(size / 16) : INT64_MAX;
-        }
+    tl_index_layer sized[TL_INDEX_LAYERS_MAX];
+    for (int32_t i = 0; i < layers->n; i++) {
+        sized[i] = layers->items[i];
+        sized[i].rows = rows_at_most(x, &sized[i]);
     }
-    int32_t keep = tl_index_layers_keep(layers, x->newest->n_rows, x->newest->n_columns);
+    tl_index_layers guess = {.items = sized, .n = layers->n};
+    int32_t keep = tl_index_layers_keep(&guess, x->newest->n_rows, x->newest->n_columns);
     for (int32_t i = 0; i < keep; i++) {
-        uint64_t size;
-        TL_TRY(tl_store_size(x->base->store, layers->items[i].key, &size, err)); /* cleaned away by another program? */
-    }
-    for (int32_t i = keep; i < layers->n; i++) {
-        layers->items[i].rows = -1; /* an estimate is not to be checked against */
+        TL_TRY(keep_layer(x, &layers->items[i], err));
     }
     return put_on_top(x, layers, keep, out, err);
 }
 
-tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty, tl_key_list *keys,
-                                 tl_arena *arena, tl_property out[2], tl_error *err) {
+tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty,
+                                 tl_key_list *keys, tl_arena *arena, tl_property out[2], tl_error *err) {
     out[0] = (tl_property){TL_INDEX_LAYERS_KEY, NULL};
     out[1] = (tl_property){TL_INDEX_KEY, NULL};
     const tl_snapshot *current = tl_metadata_current(&base->metadata);
-    if (base->contract.time < 0 || newest->n_rows == 0 || newest->n_columns != tl_metadata_schema(&base->metadata)->n_fields) {
+    if (base->contract.time < 0 || newest->n_rows == 0 ||
+        newest->n_columns != tl_metadata_schema(&base->metadata)->n_fields) {
         return TL_OK;
     }
     tl_index_layers layers = {0};
@@ -117,7 +140,8 @@ tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t 
     tl_error why = {{0}};
     tl_status status = extend(&x, &layers, out, &why);
     tl_index_layers_free(&layers);
-    if (status == TL_NOT_FOUND || status == TL_CORRUPT || status == TL_UNSUPPORTED || status == TL_IO || status == TL_INVALID) {
+    if (status == TL_NOT_FOUND || status == TL_CORRUPT || status == TL_UNSUPPORTED || status == TL_IO ||
+        status == TL_INVALID) {
         return TL_OK; /* the commit does not depend on its index */
     }
     return status == TL_OK ? TL_OK : tl_fail(err, status, "%s", why.message);
@@ -139,7 +163,9 @@ static tl_status prepare(giving *g, tl_next *next, tl_error *err) {
     int64_t sequence = m->last_sequence_number + 1, n;
     tl_manifest_file *list;
     TL_TRY(tl_commit_carry_manifests(g->base, g->snapshot_id, sequence, &g->keys, &g->arena, &list, &n, err));
-    tl_snapshot s = {.snapshot_id = g->snapshot_id, .parent_id = m->current_snapshot_id, .sequence_number = sequence,
+    tl_snapshot s = {.snapshot_id = g->snapshot_id,
+                     .parent_id = m->current_snapshot_id,
+                     .sequence_number = sequence,
                      .schema_id = m->current_schema_id};
     tl_property extra[2] = {{TL_INDEX_LAYERS_KEY, NULL}, {TL_INDEX_KEY, NULL}};
     extending x = {g->base, g->newest, g->snapshot_id, &g->keys, &g->arena};
@@ -161,7 +187,8 @@ static tl_status prepare(giving *g, tl_next *next, tl_error *err) {
 }
 
 static tl_status moved_on(const tl_table *base, tl_error *err) {
-    return tl_fail(err, TL_CONFLICT, "table %s: another commit came first; its last-value index was not written", base->name);
+    return tl_fail(err, TL_CONFLICT, "table %s: another commit came first; its last-value index was not written",
+                   base->name);
 }
 
 static tl_status give(giving *g, tl_table **out, tl_error *err) {
@@ -183,7 +210,8 @@ tl_status tl_commit_last_values(tl_table *base, const tl_rows *newest, tl_table 
     *out = NULL;
     if (base->contract.time < 0 || !tl_metadata_current(&base->metadata) || newest->n_rows == 0 ||
         newest->n_columns != tl_metadata_schema(&base->metadata)->n_fields) {
-        return tl_fail(err, TL_INVALID, "table %s has no rows by time, or the newest rows given are not of its schema", base->name);
+        return tl_fail(err, TL_INVALID, "table %s has no rows by time, or the newest rows given are not of its schema",
+                       base->name);
     }
     giving g = {.base = base, .newest = newest, .snapshot_id = tl_commit_new_snapshot_id(base)};
     tl_status status = give(&g, out, err);

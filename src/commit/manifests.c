@@ -27,7 +27,7 @@ static int size_class(const tl_manifest_file *m) {
     int64_t live = (int64_t)m->added_files + m->existing_files;
     int class = 0;
     for (; live >= 8; live /= 8) {
-        class++;
+        class ++;
     }
     return class;
 }
@@ -102,8 +102,8 @@ static tl_status add_live(merging *m, const tl_manifest_file *listed, tl_error *
     return TL_OK;
 }
 
-static tl_status write_merged(merging *m, int64_t snapshot_id, int64_t sequence, tl_key_list *keys, tl_manifest_file *out,
-                              tl_error *err) {
+static tl_status write_merged(merging *m, int64_t snapshot_id, int64_t sequence, tl_key_list *keys,
+                              tl_manifest_file *out, tl_error *err) {
     const tl_metadata *meta = &m->base->metadata;
     const tl_schema *schema = tl_metadata_schema(meta);
     const tl_partition_spec *spec = tl_metadata_spec_by_id(meta, m->all.spec_id);
@@ -121,7 +121,8 @@ static tl_status write_merged(merging *m, int64_t snapshot_id, int64_t sequence,
         status = tl_commit_put_object(m->base, name, tl_buf_bytes(&avro), keys, m->arena, &uri, err);
     }
     if (status == TL_OK) {
-        status = tl_manifest_describe(&m->all, schema, spec, uri, (int64_t)avro.len, snapshot_id, sequence, m->arena, out, err);
+        status = tl_manifest_describe(&m->all, schema, spec, uri, (int64_t)avro.len, snapshot_id, sequence, m->arena,
+                                      out, err);
     }
     tl_buf_free(&avro);
     return status;
@@ -129,8 +130,10 @@ static tl_status write_merged(merging *m, int64_t snapshot_id, int64_t sequence,
 
 static tl_status merge_class(merging *m, tl_manifest_file *list, int64_t *n, int class, int32_t spec_id,
                              int64_t snapshot_id, int64_t sequence, tl_key_list *keys, tl_error *err) {
-    m->all = (tl_manifest){.format_version = 2, .content = TL_CONTENT_DATA,
-                           .schema_id = m->base->metadata.current_schema_id, .spec_id = spec_id};
+    m->all = (tl_manifest){.format_version = 2,
+                           .content = TL_CONTENT_DATA,
+                           .schema_id = m->base->metadata.current_schema_id,
+                           .spec_id = spec_id};
     for (int64_t i = 0; i < *n; i++) {
         if (size_class(&list[i]) == class && list[i].spec_id == spec_id) {
             TL_TRY(add_live(m, &list[i], err));
@@ -180,13 +183,14 @@ tl_status tl_commit_carry_manifests(tl_table *base, int64_t snapshot_id, int64_t
     return status;
 }
 
-tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id, int64_t sequence,
-                             tl_key_list *keys, tl_arena *arena, const char **uri, tl_error *err) {
+tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64_t n, int64_t snapshot_id,
+                             int64_t sequence, tl_key_list *keys, tl_arena *arena, const char **uri, tl_error *err) {
     char uuid[TL_UUID_TEXT], name[128];
     tl_uuid4(base->store->env, uuid);
     (void)snprintf(name, sizeof name, "snap-%lld-%s.avro", (long long)snapshot_id, uuid);
     tl_buf avro = {0};
-    tl_status status = tl_manifest_list_write(list, n, snapshot_id, base->metadata.current_snapshot_id, sequence, &avro, err);
+    tl_status status =
+        tl_manifest_list_write(list, n, snapshot_id, base->metadata.current_snapshot_id, sequence, &avro, err);
     if (status == TL_OK) {
         status = tl_commit_put_object(base, name, tl_buf_bytes(&avro), keys, arena, uri, err);
     }

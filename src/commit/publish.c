@@ -1,7 +1,8 @@
 /*
- * After a commit: the version hint and the head. Both are only caches, so whatever fails here is ignored, and neither is
- * synced: a power loss leaves an old or an empty one, which readers see through. The hint follows every commit, since
- * some readers (DuckDB) have nothing else; a head costs as much as the commit, so at most one a second is written.
+ * After a commit: the version hint and the head. Both are only caches, so whatever fails here is ignored, and neither
+ * is synced: a power loss leaves an old or an empty one, which readers see through. The hint follows every commit,
+ * since some readers (DuckDB) have nothing else; a head costs as much as the commit, so at most one a second is
+ * written.
  */
 #include "base/mem.h"
 #include "base/num.h"

@@ -25,7 +25,8 @@ static tl_status count_files(tl_table *base, const tl_snapshot *s, totals *out, 
     }
     for (int64_t i = 0; i < files.n_deletes; i++) {
         const tl_data_file *f = &files.deletes[i].file;
-        *(f->content == TL_CONTENT_EQUALITY_DELETES ? &out->equality_deletes : &out->position_deletes) += f->record_count;
+        *(f->content == TL_CONTENT_EQUALITY_DELETES ? &out->equality_deletes : &out->position_deletes) +=
+            f->record_count;
     }
     tl_live_files_free(&files);
     return TL_OK;
@@ -38,7 +39,8 @@ static void listed(const tl_manifest_file *list, int64_t n, int64_t *files, int6
         if (list[i].content != TL_CONTENT_DATA) {
             continue;
         }
-        if (list[i].added_files < 0 || list[i].existing_files < 0 || list[i].added_rows < 0 || list[i].existing_rows < 0) {
+        if (list[i].added_files < 0 || list[i].existing_files < 0 || list[i].added_rows < 0 ||
+            list[i].existing_rows < 0) {
             *files = *rows = -1;
             return;
         }
@@ -56,7 +58,8 @@ static tl_status base_totals(tl_table *base, const tl_manifest_file *carried, in
     int64_t files, rows;
     listed(carried, n, &files, &rows);
     bool told = read_total(s, "total-data-files", &out->files) && read_total(s, "total-records", &out->rows) &&
-                read_total(s, "total-files-size", &out->bytes) && (files < 0 || (files == out->files && rows == out->rows));
+                read_total(s, "total-files-size", &out->bytes) &&
+                (files < 0 || (files == out->files && rows == out->rows));
     bool deletes = read_total(s, "total-delete-files", &out->delete_files);
     deletes = read_total(s, "total-position-deletes", &out->position_deletes) && deletes;
     deletes = read_total(s, "total-equality-deletes", &out->equality_deletes) && deletes;

@@ -24,6 +24,7 @@ typedef struct tl_touched_range {
 char *tl_touched_print(const tl_touched *touched, int32_t n);
 
 /* TL_CORRUPT when it is not such a text. Ranges live in `arena`. */
-tl_status tl_touched_parse(const char *text, tl_arena *arena, tl_touched_range **out, int32_t *n, tl_error *err) TL_CHECKED;
+tl_status tl_touched_parse(const char *text, tl_arena *arena, tl_touched_range **out, int32_t *n,
+                           tl_error *err) TL_CHECKED;
 
 #endif

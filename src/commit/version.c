@@ -2,12 +2,13 @@
  * The next version of a table, and the put that decides.
  *
  * Three outcomes. The put of v<N+1> says "ours", "another's" or nothing (the reply was lost). In the last case the very
- * same bytes are put again until the place is taken, and then read back: a late first put can only find its own bytes or
- * another's version there, so nothing that is decided here can be undone by it. Going on to v<N+2> before the place
+ * same bytes are put again until the place is taken, and then read back: a late first put can only find its own bytes
+ * or another's version there, so nothing that is decided here can be undone by it. Going on to v<N+2> before the place
  * is taken would be wrong.
  *
- * Dead places. Old versions are cleaned away; a writer that was asleep for long may put v<N+1> where v<N+1> was once and
- * is gone. Cleaning goes from the oldest up, so then v<N> is gone too: if it is there after the put, the place was alive.
+ * Dead places. Old versions are cleaned away; a writer that was asleep for long may put v<N+1> where v<N+1> was once
+ * and is gone. Cleaning goes from the oldest up, so then v<N> is gone too: if it is there after the put, the place was
+ * alive.
  */
 #include <string.h>
 
@@ -22,7 +23,8 @@ tl_status tl_commit_next(const tl_table *base, tl_next *out, tl_error *err) {
     const tl_metadata *m = &base->metadata;
     out->metadata = (tl_metadata){0};
     int64_t now = tl_env_now_us(base->store->env) / 1000;
-    out->now_ms = now > m->last_updated_ms ? now : m->last_updated_ms; /* readers refuse a history that goes backwards */
+    out->now_ms =
+        now > m->last_updated_ms ? now : m->last_updated_ms; /* readers refuse a history that goes backwards */
     const char *keep_text = tl_metadata_property(m, "write.metadata.previous-versions-max");
     int64_t keep;
     if (!keep_text || tl_parse_i64(tl_bytes_of(keep_text), &keep) != TL_PARSE_OK || keep < 1 || keep > 1000000) {
@@ -98,7 +100,8 @@ static tl_status settle(tl_table *base, const char *key, tl_bytes json, bool no_
             status = tl_store_sync(store, (const char *const[]){key}, 1, NULL);
             status = status == TL_OK ? TL_OK : TL_UNKNOWN;
         } else if (status == TL_NOT_FOUND) {
-            status = tl_store_exists(store, base->metadata_key) ? tl_store_put_if_absent(store, key, json, mode, NULL) : TL_UNKNOWN;
+            status = tl_store_exists(store, base->metadata_key) ? tl_store_put_if_absent(store, key, json, mode, NULL)
+                                                                : TL_UNKNOWN;
             status = status == TL_OK ? TL_OK : TL_UNKNOWN; /* "exists" is looked into by the next turn */
         }
         if (status == TL_OK || status == TL_EXISTS) {
@@ -107,8 +110,8 @@ static tl_status settle(tl_table *base, const char *key, tl_bytes json, bool no_
         tl_commit_back_off(store->env, attempt, 2000);
     }
     return tl_fail(err, TL_UNKNOWN,
-                   "table %s: the store does not say whether version %lld was written; repeat with the same batch id", base->name,
-                   (long long)base->version + 1);
+                   "table %s: the store does not say whether version %lld was written; repeat with the same batch id",
+                   base->name, (long long)base->version + 1);
 }
 
 static void take_back(tl_table *base, const char *key, tl_bytes json) {
@@ -117,8 +120,9 @@ static void take_back(tl_table *base, const char *key, tl_bytes json) {
     }
 }
 
-/* A put that is ours: was the place alive? TL_EXISTS = no, the version is not part of the table; TL_NOT_FOUND = the table
- * was dropped meanwhile. Clean-ups never take the version before the newest, so its absence means one of these. */
+/* A put that is ours: was the place alive? TL_EXISTS = no, the version is not part of the table; TL_NOT_FOUND = the
+ * table was dropped meanwhile. Clean-ups never take the version before the newest, so its absence means one of these.
+ */
 static tl_status check_alive(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, tl_error *err) {
     uint64_t size;
     bool found;
@@ -142,21 +146,24 @@ static tl_status check_alive(tl_table *base, const char *key, tl_bytes json, int
         return tl_fail(err, TL_NOT_FOUND, "table %s was dropped meanwhile; nothing was committed", base->name);
     }
     if (status != TL_OK) {
-        return tl_fail(err, TL_UNKNOWN,
-                       "table %s: version %lld was written, but the table cannot be read back; repeat with the same batch id",
-                       base->name, (long long)base->version + 1);
+        return tl_fail(
+            err, TL_UNKNOWN,
+            "table %s: version %lld was written, but the table cannot be read back; repeat with the same batch id",
+            base->name, (long long)base->version + 1);
     }
     take_back(base, key, json);
     return tl_fail(err, TL_EXISTS, "%s: the table is at version %lld already", key, (long long)newest);
 }
 
-static tl_status put_and_settle(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, bool no_sync, tl_error *err) {
+static tl_status put_and_settle(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, bool no_sync,
+                                tl_error *err) {
     tl_status status = tl_store_put_if_absent(base->store, key, json, no_sync ? TL_PUT_LATER : TL_PUT_SYNC, err);
     if (status == TL_UNKNOWN) {
         bool found = false, there;
         int64_t newest;
         status = settle(base, key, json, no_sync, &there, err);
-        if (status == TL_UNKNOWN && !there && snapshot_id >= 0 && look_in_history(base, snapshot_id, &found, &newest, NULL) == TL_OK && found) {
+        if (status == TL_UNKNOWN && !there && snapshot_id >= 0 &&
+            look_in_history(base, snapshot_id, &found, &newest, NULL) == TL_OK && found) {
             return TL_OK; /* it was there, and later versions stand on it */
         }
     }

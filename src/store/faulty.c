@@ -201,8 +201,8 @@ static tl_status refuse(const tl_fault_rule *rule, const char *key, tl_status lo
     return tl_fail(err, lost, "%s: the reply was lost (injected)", key);
 }
 
-static tl_status put_bytes(tl_faulty *f, tl_fault_op op, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode,
-                           tl_error *err) {
+static tl_status put_bytes(tl_faulty *f, tl_fault_op op, const char *key, tl_bytes data, bool if_absent,
+                           tl_put_mode mode, tl_error *err) {
     tl_fault_rule rule = next(f, op, key);
     tl_status lost = if_absent ? TL_UNKNOWN : TL_IO;
     if (rule.fault == TL_FAULT_TORN) {
@@ -220,11 +220,13 @@ static tl_status put_bytes(tl_faulty *f, tl_fault_op op, const char *key, tl_byt
     return rule.fault == TL_FAULT_NONE ? status : refuse(&rule, key, lost, err);
 }
 
-static tl_status faulty_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode, tl_error *err) {
+static tl_status faulty_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode,
+                            tl_error *err) {
     return put_bytes(self_of(self), if_absent ? TL_OP_PUT_IF_ABSENT : TL_OP_PUT, key, data, if_absent, mode, err);
 }
 
-static tl_status faulty_get(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) {
+static tl_status faulty_get(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out,
+                            tl_error *err) {
     tl_faulty *f = self_of(self);
     tl_fault_rule rule = next(f, TL_OP_GET, key);
     if (rule.fault != TL_FAULT_NONE && rule.fault != TL_FAULT_TORN) {
@@ -252,7 +254,8 @@ static void faulty_abort(tl_object_writer *w) {
     tl_free(w);
 }
 
-static tl_status faulty_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) {
+static tl_status faulty_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out,
+                                    tl_error *err) {
     tl_faulty *f = self_of(self);
     tl_fault_rule rule = next(f, TL_OP_WRITER_OPEN, key);
     if (rule.fault != TL_FAULT_NONE) {
@@ -285,7 +288,8 @@ static tl_status faulty_finish(tl_object_writer *w, tl_error *err) {
 
 /* ---- the rest ---- */
 
-static tl_status faulty_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) {
+static tl_status faulty_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                             tl_error *err) {
     tl_faulty *f = self_of(self);
     tl_fault_rule rule = next(f, TL_OP_LIST, prefix);
     return rule.fault == TL_FAULT_NONE ? f->inner->ops->list(f->inner, prefix, recursive, visit, ctx, err)
@@ -357,7 +361,9 @@ tl_status tl_faulty_open(tl_store *inner, tl_store **out, tl_error *err) {
     if (!f) {
         return tl_fail_memory(err, sizeof *f);
     }
-    f->base = (tl_store){.ops = &faulty_ops, .env = inner->env, .root_uri = tl_strdup(inner->root_uri),
+    f->base = (tl_store){.ops = &faulty_ops,
+                         .env = inner->env,
+                         .root_uri = tl_strdup(inner->root_uri),
                          .root_alias = inner->root_alias ? tl_strdup(inner->root_alias) : NULL};
     if (!f->base.root_uri || (inner->root_alias && !f->base.root_alias)) {
         tl_free(f->base.root_uri);

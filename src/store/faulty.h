@@ -22,27 +22,27 @@ typedef enum tl_fault_op {
 } tl_fault_op;
 
 typedef enum tl_fault {
-    TL_FAULT_NONE,         /* only counts, and calls `before` */
-    TL_FAULT_LOST_AFTER,   /* done, but the reply is lost: TL_UNKNOWN for put-if-absent, TL_IO for others */
-    TL_FAULT_LOST_BEFORE,  /* not done, and the reply is lost: the same statuses */
-    TL_FAULT_LATE,         /* as LOST_BEFORE, but the put happens after `late` more operations (puts only) */
-    TL_FAULT_EXISTS,       /* put-if-absent: TL_EXISTS though nothing is there; others: TL_IO */
-    TL_FAULT_NO_SPACE,     /* not done, definitely: TL_IO "no space left" */
-    TL_FAULT_IO,           /* not done, definitely: TL_IO */
-    TL_FAULT_TORN,         /* half of the bytes are there, TL_IO (put-if-absent: TL_UNKNOWN); reads give half, TL_OK */
-    TL_FAULT_NO_MEMORY     /* not done: TL_NO_MEMORY */
+    TL_FAULT_NONE,        /* only counts, and calls `before` */
+    TL_FAULT_LOST_AFTER,  /* done, but the reply is lost: TL_UNKNOWN for put-if-absent, TL_IO for others */
+    TL_FAULT_LOST_BEFORE, /* not done, and the reply is lost: the same statuses */
+    TL_FAULT_LATE,        /* as LOST_BEFORE, but the put happens after `late` more operations (puts only) */
+    TL_FAULT_EXISTS,      /* put-if-absent: TL_EXISTS though nothing is there; others: TL_IO */
+    TL_FAULT_NO_SPACE,    /* not done, definitely: TL_IO "no space left" */
+    TL_FAULT_IO,          /* not done, definitely: TL_IO */
+    TL_FAULT_TORN,        /* half of the bytes are there, TL_IO (put-if-absent: TL_UNKNOWN); reads give half, TL_OK */
+    TL_FAULT_NO_MEMORY    /* not done: TL_NO_MEMORY */
 } tl_fault;
 
 typedef struct tl_fault_rule {
-    unsigned ops;          /* tl_fault_op bits */
-    const char *key_part;  /* only keys that contain this; NULL = all. Borrowed */
-    uint64_t nth;          /* the n-th matching operation, from 1; 0 = every one */
-    uint64_t times;        /* how many from there on; 0 = 1 */
+    unsigned ops;         /* tl_fault_op bits */
+    const char *key_part; /* only keys that contain this; NULL = all. Borrowed */
+    uint64_t nth;         /* the n-th matching operation, from 1; 0 = every one */
+    uint64_t times;       /* how many from there on; 0 = 1 */
     tl_fault fault;
     uint64_t late;
     void (*before)(void *ctx, const char *key); /* called without locks when the rule strikes: another writer's turn */
     void *ctx;
-    uint64_t seen;         /* matching operations so far */
+    uint64_t seen; /* matching operations so far */
 } tl_fault_rule;
 
 /* Takes `inner` (closed with the wrapper). The script is empty at first. */

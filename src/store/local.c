@@ -61,7 +61,8 @@ static tl_status open_object(tl_local *l, const char *key, int *fd, uint64_t *si
     return TL_OK;
 }
 
-static tl_status read_range(tl_local *l, const char *key, int fd, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) {
+static tl_status read_range(tl_local *l, const char *key, int fd, uint64_t offset, uint64_t len, tl_buf *out,
+                            tl_error *err) {
     size_t left = (size_t)len;
     while (left) {
         ssize_t n = pread(fd, out->data + out->len, left, (off_t)offset);
@@ -258,7 +259,8 @@ static tl_status name_replacing(tl_local *l, const char *key, temp_file *t, tl_e
     return status == TL_NOT_FOUND ? TL_IO : status;
 }
 
-static tl_status local_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode, tl_error *err) {
+static tl_status local_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode,
+                           tl_error *err) {
     tl_local *l = (tl_local *)self;
     struct stat st;
     if (if_absent && fstatat(l->root, key, &st, AT_SYMLINK_NOFOLLOW) == 0) { /* cheap, and spares the sync */
@@ -300,7 +302,8 @@ static void writer_free(tl_object_writer *w) {
     tl_free(w);
 }
 
-static tl_status local_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) {
+static tl_status local_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out,
+                                   tl_error *err) {
     tl_object_writer *w = tl_alloc(sizeof *w);
     char *copy = w ? tl_strdup(key) : NULL;
     if (!copy) {

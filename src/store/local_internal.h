@@ -14,7 +14,7 @@ typedef struct tl_folder_set {
 
 typedef struct tl_local {
     tl_store base;
-    int root; /* the root directory; all access is relative to it */
+    int root;     /* the root directory; all access is relative to it */
     tl_lock lock; /* over `durable` */
     tl_folder_set durable;
 } tl_local;
@@ -40,7 +40,8 @@ tl_status tl_local_sync(tl_store *self, const char *const *keys, size_t n, tl_er
 /* Data and size of an open file to the disk. False with errno. */
 bool tl_local_flush(int fd);
 
-tl_status tl_local_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err);
+tl_status tl_local_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                        tl_error *err);
 void tl_local_prune(tl_store *self, const char *prefix, int64_t age_us);
 
 #endif

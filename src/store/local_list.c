@@ -124,7 +124,8 @@ static int by_key(const void *a, const void *b) {
     return strcmp(((const found *)a)->key, ((const found *)b)->key);
 }
 
-tl_status tl_local_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) {
+tl_status tl_local_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                        tl_error *err) {
     listing s = {.store = (tl_local *)self, .recursive = recursive};
     tl_status status = list_folder(&s, prefix, 0, err);
     if (status == TL_OK && s.n) {

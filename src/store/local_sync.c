@@ -3,8 +3,8 @@
  *
  * What is needed: one sync a file and one a folder that got a name, in any order. Each is a wait for the disk to flush
  * its cache, but waits of several threads are served by one flush and one turn of the file system's journal: 728 syncs
- * took 2.3 s one after the other and 0.05 s in 4 or more threads (ext4). So writing is started on all files, and then all
- * syncs wait side by side; every folder is synced once however many names it got.
+ * took 2.3 s one after the other and 0.05 s in 4 or more threads (ext4). So writing is started on all files, and then
+ * all syncs wait side by side; every folder is synced once however many names it got.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +216,8 @@ typedef struct syncing {
 static tl_status sync_one(void *ctx, size_t i, unsigned worker, tl_error *err) {
     (void)worker;
     const syncing *s = ctx;
-    return i < s->n_files ? sync_file(s->store, s->files[i], err) : sync_folder(s->store, s->folders->items[i - s->n_files], err);
+    return i < s->n_files ? sync_file(s->store, s->files[i], err)
+                          : sync_folder(s->store, s->folders->items[i - s->n_files], err);
 }
 
 static void start_writing(tl_local *l, const char *const *files, size_t n) {
@@ -241,7 +242,8 @@ static tl_status sync_side_by_side(syncing *s, tl_error *err) {
 }
 
 /* The files, and the folders of `keys`. */
-static tl_status sync_all(tl_local *l, const char *const *files, size_t n_files, const char *const *keys, size_t n, tl_error *err) {
+static tl_status sync_all(tl_local *l, const char *const *files, size_t n_files, const char *const *keys, size_t n,
+                          tl_error *err) {
     text_list folders = {0}, chain = {0};
     tl_status status = gather(l, keys, n, &folders, &chain) ? TL_OK : tl_fail_memory(err, TL_KEY_MAX);
     if (status == TL_OK) {

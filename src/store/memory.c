@@ -76,7 +76,8 @@ static lake *lock_lake(tl_store *self) {
     return k;
 }
 
-static tl_status copy_range(tl_store *self, const object *o, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) {
+static tl_status copy_range(tl_store *self, const object *o, uint64_t offset, uint64_t len, tl_buf *out,
+                            tl_error *err) {
     if (len == UINT64_MAX) {
         len = o->len - (offset < o->len ? offset : o->len);
     } else if (offset > o->len || len > o->len - offset) {
@@ -86,10 +87,12 @@ static tl_status copy_range(tl_store *self, const object *o, uint64_t offset, ui
     return tl_buf_add(out, o->data + offset, (size_t)len) == TL_OK ? TL_OK : tl_fail_memory(err, (size_t)len);
 }
 
-static tl_status memory_get(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) {
+static tl_status memory_get(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out,
+                            tl_error *err) {
     lake *k = lock_lake(self);
     size_t at;
-    tl_status status = find(k, key, &at) ? copy_range(self, &k->objects[at], offset, len, out, err) : missing(self, key, err);
+    tl_status status =
+        find(k, key, &at) ? copy_range(self, &k->objects[at], offset, len, out, err) : missing(self, key, err);
     tl_lock_give(&k->lock);
     return status;
 }
@@ -144,7 +147,8 @@ static tl_status store_object(tl_store *self, const char *key, object *o, bool i
     return status;
 }
 
-static tl_status memory_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode, tl_error *err) {
+static tl_status memory_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode,
+                            tl_error *err) {
     (void)mode;
     object o = {.data = tl_alloc(data.len), .len = data.len};
     if (!o.data) {
@@ -172,7 +176,8 @@ static void memory_abort(tl_object_writer *w) {
     tl_free(w);
 }
 
-static tl_status memory_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) {
+static tl_status memory_open_writer(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out,
+                                    tl_error *err) {
     (void)mode;
     tl_object_writer *w = tl_calloc(1, sizeof *w);
     if (w) {
@@ -247,7 +252,8 @@ static tl_status gather(tl_store *self, const char *prefix, bool recursive, list
 }
 
 /* The visits run without the lock: they may use the store. */
-static tl_status memory_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) {
+static tl_status memory_list(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                             tl_error *err) {
     listing s = {0};
     tl_status status = gather(self, prefix, recursive, &s, err);
     for (size_t i = 0; status == TL_OK && i < s.n; i++) {
@@ -350,7 +356,8 @@ tl_status tl_memory_open(const char *name, const tl_env *env, tl_store **out, tl
     tl_memory *m = tl_calloc(1, sizeof *m);
     char *trimmed = tl_strndup(name, len);
     if (m && trimmed) {
-        m->base = (tl_store){.ops = &memory_ops, .env = env, .root_uri = tl_format("memory://%s", *trimmed ? trimmed : "lake")};
+        m->base = (tl_store){
+            .ops = &memory_ops, .env = env, .root_uri = tl_format("memory://%s", *trimmed ? trimmed : "lake")};
         if (m->base.root_uri) {
             tl_lock_take(&registry_lock);
             m->lake = lake_of(trimmed);

@@ -46,8 +46,8 @@ tl_status tl_store_open(const char *location, bool create, const tl_env *env, tl
     }
     size_t scheme = scheme_length(location);
     if (scheme && !starts_with(location, "file:/")) {
-        return tl_fail(err, TL_UNSUPPORTED, "%s: %.*s:// is not supported; a local path, file:// or memory:// is", location,
-                       (int)scheme, location);
+        return tl_fail(err, TL_UNSUPPORTED, "%s: %.*s:// is not supported; a local path, file:// or memory:// is",
+                       location, (int)scheme, location);
     }
     const char *path = local_path_of(location);
     if (!path || !*path) {
@@ -63,7 +63,8 @@ void tl_store_close(tl_store *s) {
 }
 
 static tl_status check_key(const char *key, tl_error *err) {
-    return tl_store_key_valid(key, false) ? TL_OK : tl_fail(err, TL_INVALID, "\"%.200s\" cannot be the key of an object", key);
+    return tl_store_key_valid(key, false) ? TL_OK
+                                          : tl_fail(err, TL_INVALID, "\"%.200s\" cannot be the key of an object", key);
 }
 
 tl_status tl_store_get(tl_store *s, const char *key, tl_buf *out, tl_error *err) {
@@ -123,7 +124,8 @@ static tl_status check_folder(const char *prefix, tl_error *err) {
     return tl_store_key_valid(prefix, true) ? TL_OK : tl_fail(err, TL_INVALID, "\"%.200s\" cannot be a folder", prefix);
 }
 
-tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) {
+tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                        tl_error *err) {
     TL_TRY(check_folder(prefix, err));
     return s->ops->list(s, prefix, recursive, visit, ctx, err);
 }

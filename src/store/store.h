@@ -33,7 +33,8 @@ typedef struct tl_store_ops {
     tl_status (*writer_write)(tl_object_writer *w, tl_bytes data, tl_error *err);
     tl_status (*writer_finish)(tl_object_writer *w, tl_error *err); /* frees w, also on failure */
     void (*writer_abort)(tl_object_writer *w);
-    tl_status (*list)(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err);
+    tl_status (*list)(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                      tl_error *err);
     tl_status (*remove)(tl_store *self, const char *key, tl_error *err); /* missing = TL_OK */
     tl_status (*sync)(tl_store *self, const char *const *keys, size_t n, tl_error *err);
     /* Removes what killed writers left below `prefix` and has not been touched for `age_us`: temporary files and empty
@@ -46,7 +47,8 @@ struct tl_store {
     const tl_store_ops *ops;
     const tl_env *env;
     char *root_uri;   /* "file:///data/lake", "memory://lake": no trailing '/' */
-    char *root_alias; /* another spelling that URIs in metadata may use (a root opened through a symbolic link); NULL = none */
+    char *root_alias; /* another spelling that URIs in metadata may use (a root opened through a symbolic link); NULL =
+                         none */
 };
 
 /* Opens by location: a local path, "file:/p", "file:///p", "memory://name". create: make the directory when missing.
@@ -57,23 +59,28 @@ void tl_store_close(tl_store *s);
 /* Appends the object's bytes to `out`. TL_NOT_FOUND when there is none. Range: exactly `len` bytes from `offset`
  * (TL_IO "cut short" when it has fewer). */
 tl_status tl_store_get(tl_store *s, const char *key, tl_buf *out, tl_error *err) TL_CHECKED;
-tl_status tl_store_get_range(tl_store *s, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err) TL_CHECKED;
+tl_status tl_store_get_range(tl_store *s, const char *key, uint64_t offset, uint64_t len, tl_buf *out,
+                             tl_error *err) TL_CHECKED;
 tl_status tl_store_size(tl_store *s, const char *key, uint64_t *size, tl_error *err) TL_CHECKED;
 bool tl_store_exists(tl_store *s, const char *key);
 
 tl_status tl_store_put(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode, tl_error *err) TL_CHECKED;
 /* The commit: TL_OK = it is ours; TL_EXISTS = another's was there first; TL_UNKNOWN = cannot say (the reply was lost);
  * others: definitely not written. A reader never sees a part of it. */
-tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode, tl_error *err) TL_CHECKED;
+tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode,
+                                 tl_error *err) TL_CHECKED;
 
 /* A large object, piece by piece; visible only after finish. */
-tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) TL_CHECKED;
+tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out,
+                               tl_error *err) TL_CHECKED;
 tl_status tl_object_writer_write(tl_store *s, tl_object_writer *w, tl_bytes data, tl_error *err) TL_CHECKED;
 tl_status tl_object_writer_finish(tl_store *s, tl_object_writer *w, tl_error *err) TL_CHECKED;
 void tl_object_writer_abort(tl_store *s, tl_object_writer *w);
 
-/* Objects whose key starts with `prefix` + '/', sorted by key. Not recursive: sub-folders come as keys ending in '/'. */
-tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx, tl_error *err) TL_CHECKED;
+/* Objects whose key starts with `prefix` + '/', sorted by key. Not recursive: sub-folders come as keys ending in '/'.
+ */
+tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
+                        tl_error *err) TL_CHECKED;
 tl_status tl_store_remove(tl_store *s, const char *key, tl_error *err) TL_CHECKED;
 /* Local disk: temporary files that killed writers left below the prefix and empty folders, if older than `age_us`. */
 void tl_store_prune(tl_store *s, const char *prefix, int64_t age_us);

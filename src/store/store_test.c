@@ -269,8 +269,8 @@ static void assert_key(tl_store *s, const char *uri, const char *want) {
 static void every_spelling_of_a_local_uri_is_one_key(void **state) {
     world *w = *state;
     char uri[256];
-    const char *forms[] = {"%s/ns/t/f", "file:%s/ns/t/f", "file://%s/ns/t/f", "file://localhost%s/ns/t/f", "file:%s//ns///t/./f",
-                           "//%s/ns/t/f", "file:///%s/ns/t/f"};
+    const char *forms[] = {"%s/ns/t/f",           "file:%s/ns/t/f", "file://%s/ns/t/f", "file://localhost%s/ns/t/f",
+                           "file:%s//ns///t/./f", "//%s/ns/t/f",    "file:///%s/ns/t/f"};
     for (size_t i = 0; i < TL_COUNT(forms); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -278,7 +278,8 @@ static void every_spelling_of_a_local_uri_is_one_key(void **state) {
 #pragma GCC diagnostic pop
         assert_key(w->store, uri, "ns/t/f");
     }
-    const char *bad[] = {"%s/../x", "%s/a/../../x", "%sx/ns/f", "%s", "%s/", "http://h%s/ns", "ns/t/f", "file://host%s/x", "", "s3:/%s/x"};
+    const char *bad[] = {"%s/../x",       "%s/a/../../x", "%sx/ns/f",        "%s", "%s/",
+                         "http://h%s/ns", "ns/t/f",       "file://host%s/x", "",   "s3:/%s/x"};
     for (size_t i = 0; i < TL_COUNT(bad); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -453,7 +454,8 @@ static void a_file_size_limit_is_an_error_and_leaves_nothing(void **state) {
     tl_status put_if = tl_store_put_if_absent(w->store, "b", (tl_bytes){data, 5000}, TL_PUT_SYNC, &err);
     tl_object_writer *wr;
     assert_int_equal(tl_store_open_writer(w->store, "c", TL_PUT_LATER, &wr, NULL), TL_OK);
-    assert_int_equal(tl_object_writer_write(w->store, wr, (tl_bytes){data, 5000}, NULL), TL_OK); /* still in the buffer */
+    assert_int_equal(tl_object_writer_write(w->store, wr, (tl_bytes){data, 5000}, NULL),
+                     TL_OK); /* still in the buffer */
     tl_status finish = tl_object_writer_finish(w->store, wr, &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(put, TL_IO);
@@ -626,8 +628,11 @@ static void no_failed_allocation_leaks_or_crashes(void **state) {
 }
 
 #define BOTH(f)                                                                                                        \
-    {"local: " #f, f, set_up_local, tear_down, NULL}, {"memory: " #f, f, set_up_memory, tear_down, NULL}
-#define LOCAL(f) {"local: " #f, f, set_up_local, tear_down, NULL}
+    {"local: " #f, f, set_up_local, tear_down, NULL}, {                                                                \
+        "memory: " #f, f, set_up_memory, tear_down, NULL                                                               \
+    }
+#define LOCAL(f)                                                                                                       \
+    { "local: " #f, f, set_up_local, tear_down, NULL }
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -44,16 +44,19 @@ static tl_status read_version(const tl_metadata *m, tl_contract *c, tl_error *er
     c->format_major = n == 1 ? 0 : numbers[0];
     c->format_minor = n == 1 ? numbers[0] : numbers[1];
     if (c->format_major > KNOWN_MAJOR || (c->format_major == KNOWN_MAJOR && c->format_minor > KNOWN_MINOR)) {
-        return tl_fail(err, TL_UNSUPPORTED, "the table has format version %.100s, this program knows up to %d.%d.x: upgrade timelake",
-                       text, KNOWN_MAJOR, KNOWN_MINOR);
+        return tl_fail(err, TL_UNSUPPORTED,
+                       "the table has format version %.100s, this program knows up to %d.%d.x: upgrade timelake", text,
+                       KNOWN_MAJOR, KNOWN_MINOR);
     }
     return TL_OK;
 }
 
-static tl_status column_of(const tl_schema *schema, const char *property, const char *name, int32_t *out, tl_error *err) {
+static tl_status column_of(const tl_schema *schema, const char *property, const char *name, int32_t *out,
+                           tl_error *err) {
     *out = tl_schema_index(schema, name);
     return *out >= 0 ? TL_OK
-                     : tl_fail(err, TL_CORRUPT, "property %s names the column \"%.200s\", which is not in the schema", property, name);
+                     : tl_fail(err, TL_CORRUPT, "property %s names the column \"%.200s\", which is not in the schema",
+                               property, name);
 }
 
 static bool is_timestamp(const tl_schema *schema, int32_t column) {

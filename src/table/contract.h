@@ -8,14 +8,14 @@
 #include "iceberg/metadata.h"
 
 typedef struct tl_contract {
-    int32_t time;          /* index of the time column in the schema; -1 = a plain table */
-    int32_t ingest;        /* index of the insertion-time column; -1 = none */
-    int32_t *series;       /* indices of the series key columns, in key order */
+    int32_t time;    /* index of the time column in the schema; -1 = a plain table */
+    int32_t ingest;  /* index of the insertion-time column; -1 = none */
+    int32_t *series; /* indices of the series key columns, in key order */
     int32_t n_series;
-    bool dedup;            /* readers see the last write of each (series, time) */
-    tl_transform chunk;    /* HOUR, DAY or MONTH of the time column; VOID for a plain table */
+    bool dedup;                         /* readers see the last write of each (series, time) */
+    tl_transform chunk;                 /* HOUR, DAY or MONTH of the time column; VOID for a plain table */
     int32_t format_major, format_minor; /* timelake.format-version; 0.1 when absent */
-    bool foreign;          /* no timelake.* property at all */
+    bool foreign;                       /* no timelake.* property at all */
     tl_arena arena;
 } tl_contract;
 

@@ -11,8 +11,8 @@
 typedef struct draft {
     const tl_create_options *options;
     tl_metadata m;
-    int32_t time;             /* -1 = plain */
-    const char *chunk;        /* canonical */
+    int32_t time;      /* -1 = plain */
+    const char *chunk; /* canonical */
     const char *time_column, *ingest_column;
     const char **series;
     int32_t n_series;
@@ -157,7 +157,8 @@ static tl_status check_timestamp(const tl_schema *s, const char *what, int32_t c
     if (id == TL_TYPE_TIMESTAMPTZ || (id == TL_TYPE_TIMESTAMP && !zoned)) {
         return TL_OK;
     }
-    return tl_fail(err, TL_INVALID, "%s \"%.200s\" must be a %s", what, s->fields[column].name, zoned ? "timestamptz" : "timestamp");
+    return tl_fail(err, TL_INVALID, "%s \"%.200s\" must be a %s", what, s->fields[column].name,
+                   zoned ? "timestamptz" : "timestamp");
 }
 
 static tl_status check_series(const draft *d, const tl_schema *s, tl_error *err) {
@@ -165,10 +166,12 @@ static tl_status check_series(const draft *d, const tl_schema *s, tl_error *err)
         int32_t column;
         TL_TRY(find_column(s, "series key", d->series[i], &column, err));
         if (tl_type_is_nested(s->fields[column].type.id)) {
-            return tl_fail(err, TL_INVALID, "series key \"%.200s\" is nested; a key column holds plain values", d->series[i]);
+            return tl_fail(err, TL_INVALID, "series key \"%.200s\" is nested; a key column holds plain values",
+                           d->series[i]);
         }
         if (strchr(d->series[i], ',')) {
-            return tl_fail(err, TL_INVALID, "series key \"%.200s\": a column with a comma in its name cannot be a key", d->series[i]);
+            return tl_fail(err, TL_INVALID, "series key \"%.200s\": a column with a comma in its name cannot be a key",
+                           d->series[i]);
         }
         if (column == d->time) {
             return tl_fail(err, TL_INVALID, "series key \"%.200s\" is the time column", d->series[i]);
@@ -223,10 +226,8 @@ static tl_status set_contract_properties(draft *d, tl_error *err) {
     }
     bool dedup = d->dedup < 0 ? d->n_series > 0 : d->dedup != 0;
     const tl_property list[] = {
-        {"timelake.time-column", d->time_column},
-        {"timelake.chunk-interval", d->chunk ? d->chunk : "day"},
-        {"timelake.dedup", dedup ? "true" : "false"},
-        {"timelake.series-key", *series ? series : NULL},
+        {"timelake.time-column", d->time_column},          {"timelake.chunk-interval", d->chunk ? d->chunk : "day"},
+        {"timelake.dedup", dedup ? "true" : "false"},      {"timelake.series-key", *series ? series : NULL},
         {"timelake.ingest-time-column", d->ingest_column},
     };
     for (size_t i = 0; status == TL_OK && i < TL_COUNT(list); i++) {
@@ -267,7 +268,7 @@ static tl_status set_layout(draft *d, tl_error *err) {
     if (!p || !sort || !name) {
         return no_memory(err);
     }
-    tl_transform t = strcmp(chunk, "hour") == 0   ? TL_TRANSFORM_HOUR
+    tl_transform t = strcmp(chunk, "hour") == 0    ? TL_TRANSFORM_HOUR
                      : strcmp(chunk, "month") == 0 ? TL_TRANSFORM_MONTH
                                                    : TL_TRANSFORM_DAY;
     *p = (tl_partition_field){s->fields[d->time].id, 1000, name, t, 0, keep(d, chunk)};
@@ -345,7 +346,8 @@ static tl_status settle(tl_store *store, const char *key, tl_bytes json, tl_erro
     return status;
 }
 
-static tl_status put_first(tl_store *store, const char *key, const tl_metadata *m, const char *ns, const char *table, tl_error *err) {
+static tl_status put_first(tl_store *store, const char *key, const tl_metadata *m, const char *ns, const char *table,
+                           tl_error *err) {
     tl_buf json = {0};
     tl_status status = tl_metadata_write(m, &json, err);
     if (status == TL_OK) {
@@ -358,8 +360,8 @@ static tl_status put_first(tl_store *store, const char *key, const tl_metadata *
     return status == TL_EXISTS ? tl_fail(err, TL_EXISTS, "table %s.%s is there already", ns, table) : status;
 }
 
-static tl_status create(tl_store *store, const char *ns, const char *table, const char *prefix, draft *d, tl_table **out,
-                        tl_error *err) {
+static tl_status create(tl_store *store, const char *ns, const char *table, const char *prefix, draft *d,
+                        tl_table **out, tl_error *err) {
     TL_TRY(check_absent(store, prefix, ns, table, err));
     char *location = tl_store_uri(store, prefix);
     char *key = tl_format("%s/metadata/v1.metadata.json", prefix);

@@ -4,8 +4,8 @@
  * version is the newest; missing, stale or broken heads are harmless.
  *
  * Written in the codec "arrow" with the sections columns, files and metadata, as Timelake 0.7.0 reads it; the optional
- * sections last_values and footers are not written. Written only for tables with up to TL_HEAD_FILES live files and up to
- * TL_HEAD_BYTES, so that a commit does not grow dearer with the table; larger tables have none.
+ * sections last_values and footers are not written. Written only for tables with up to TL_HEAD_FILES live files and up
+ * to TL_HEAD_BYTES, so that a commit does not grow dearer with the table; larger tables have none.
  */
 #ifndef TL_TABLE_HEAD_H
 #define TL_TABLE_HEAD_H
@@ -15,8 +15,8 @@
 #define TL_HEAD_FILES 256
 #define TL_HEAD_BYTES (1 << 20)
 
-/* TL_UNSUPPORTED when the table is too large for one, or has what a head cannot say (delete files, partitions other than
- * one 32-bit value). */
+/* TL_UNSUPPORTED when the table is too large for one, or has what a head cannot say (delete files, partitions other
+ * than one 32-bit value). */
 tl_status tl_head_write(const tl_table *t, const tl_live_files *files, tl_buf *out, tl_error *err) TL_CHECKED;
 
 typedef struct tl_head {

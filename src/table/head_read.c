@@ -115,7 +115,9 @@ static tl_status read_stream(tl_bytes bytes, section *out, tl_error *err) {
         code = code ? code : is_aligned(&out->view, 3) ? NANOARROW_OK : EINVAL;
         code = code ? code : ArrowArrayViewValidate(&out->view, NANOARROW_VALIDATION_LEVEL_FULL, NULL);
     }
-    return code == NANOARROW_OK ? TL_OK : code == ENOMEM ? tl_fail_memory(err, bytes.len) : corrupt(err, "a section is no Arrow stream");
+    return code == NANOARROW_OK ? TL_OK
+           : code == ENOMEM     ? tl_fail_memory(err, bytes.len)
+                                : corrupt(err, "a section is no Arrow stream");
 }
 
 /* Has the section exactly these columns? */
@@ -149,7 +151,8 @@ static int64_t count_at(const struct ArrowArrayView *c, int64_t row) {
     return v <= INT64_MAX ? (int64_t)v : -1;
 }
 
-static tl_status read_partition(const struct ArrowArrayView *c, int64_t row, tl_arena *arena, tl_data_file *out, tl_error *err) {
+static tl_status read_partition(const struct ArrowArrayView *c, int64_t row, tl_arena *arena, tl_data_file *out,
+                                tl_error *err) {
     out->partition = tl_arena_array(arena, 1, sizeof *out->partition);
     int32_t *value = tl_arena_alloc(arena, sizeof *value);
     if (!out->partition || !value) {
@@ -163,7 +166,8 @@ static tl_status read_partition(const struct ArrowArrayView *c, int64_t row, tl_
     return TL_OK;
 }
 
-static tl_status read_offsets(const struct ArrowArrayView *c, int64_t row, tl_arena *arena, tl_data_file *out, tl_error *err) {
+static tl_status read_offsets(const struct ArrowArrayView *c, int64_t row, tl_arena *arena, tl_data_file *out,
+                              tl_error *err) {
     if (ArrowArrayViewIsNull(c, row)) {
         return TL_OK;
     }
@@ -268,8 +272,9 @@ static tl_status read_metadata(const section *s, tl_head *out, tl_error *err) {
 
 static bool has_name(const section *s, const char *key, const char *want) {
     struct ArrowStringView value = {NULL, 0};
-    return s->schema.metadata && ArrowMetadataGetValue(s->schema.metadata, ArrowCharView(key), &value) == NANOARROW_OK &&
-           value.data && (size_t)value.size_bytes == strlen(want) && memcmp(value.data, want, strlen(want)) == 0;
+    return s->schema.metadata &&
+           ArrowMetadataGetValue(s->schema.metadata, ArrowCharView(key), &value) == NANOARROW_OK && value.data &&
+           (size_t)value.size_bytes == strlen(want) && memcmp(value.data, want, strlen(want)) == 0;
 }
 
 static tl_status take_sections(const section *list, int n, tl_head *out, tl_error *err) {

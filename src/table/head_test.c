@@ -37,12 +37,20 @@ static int set_up(void **state) {
     assert_int_equal(tl_table_create(w->store, "default", "r", &o, &w->table, NULL), TL_OK);
     for (int i = 0; i < 3; i++) {
         partitions[i].value = i < 2 ? (tl_bytes){(const uint8_t *)&days[i], 4} : (tl_bytes){NULL, 0};
-        w->data[i] = (tl_live_file){.file = {.path = i == 1 ? "file:///a/\xc3\xbc" : "file:///a/b", .format = "PARQUET",
-                                             .partition = &partitions[i], .n_partition = 1, .record_count = 7 + i,
-                                             .file_size = 5000000000 + i, .sort_order_id = i == 2 ? -1 : 1,
-                                             .split_offsets = offsets, .n_split_offsets = i == 1 ? 0 : 3 - i,
-                                             .content_offset = -1, .content_size = -1},
-                                    .snapshot_id = INT64_MAX - i, .sequence_number = 5 + i, .file_sequence_number = 6 + i,
+        w->data[i] = (tl_live_file){.file = {.path = i == 1 ? "file:///a/\xc3\xbc" : "file:///a/b",
+                                             .format = "PARQUET",
+                                             .partition = &partitions[i],
+                                             .n_partition = 1,
+                                             .record_count = 7 + i,
+                                             .file_size = 5000000000 + i,
+                                             .sort_order_id = i == 2 ? -1 : 1,
+                                             .split_offsets = offsets,
+                                             .n_split_offsets = i == 1 ? 0 : 3 - i,
+                                             .content_offset = -1,
+                                             .content_size = -1},
+                                    .snapshot_id = INT64_MAX - i,
+                                    .sequence_number = 5 + i,
+                                    .file_sequence_number = 6 + i,
                                     .status = i == 0 ? TL_ENTRY_ADDED : TL_ENTRY_EXISTING};
     }
     w->data[0].file.columns = stats;
@@ -105,7 +113,10 @@ static void what_is_written_is_read_back(void **state) {
     if (tl_head_write(w->table, &w->files, &bytes, &err) != TL_OK) {
         fail_msg("%s", err.message);
     }
-    assert_memory_equal(bytes.data, "TLHD\x01\x01\0\0\0\0\0\0\0\x05" "arrow", 19);
+    assert_memory_equal(bytes.data,
+                        "TLHD\x01\x01\0\0\0\0\0\0\0\x05"
+                        "arrow",
+                        19);
     tl_head head;
     if (tl_head_read(tl_buf_bytes(&bytes), &head, &err) != TL_OK) {
         fail_msg("%s", err.message);

@@ -4,22 +4,25 @@
 #include "table/head_internal.h"
 
 const tl_head_column tl_head_file_columns[] = {
-    {"path", NANOARROW_TYPE_STRING, false},         {"size", NANOARROW_TYPE_UINT64, false},
-    {"records", NANOARROW_TYPE_UINT64, false},      {"partition", NANOARROW_TYPE_INT32, true},
-    {"sort_order_id", NANOARROW_TYPE_INT32, true},  {"split_offsets", NANOARROW_TYPE_LIST, true},
-    {"added", NANOARROW_TYPE_UINT8, false},         {"snapshot_id", NANOARROW_TYPE_INT64, false},
+    {"path", NANOARROW_TYPE_STRING, false},           {"size", NANOARROW_TYPE_UINT64, false},
+    {"records", NANOARROW_TYPE_UINT64, false},        {"partition", NANOARROW_TYPE_INT32, true},
+    {"sort_order_id", NANOARROW_TYPE_INT32, true},    {"split_offsets", NANOARROW_TYPE_LIST, true},
+    {"added", NANOARROW_TYPE_UINT8, false},           {"snapshot_id", NANOARROW_TYPE_INT64, false},
     {"sequence_number", NANOARROW_TYPE_INT64, false}, {"file_sequence_number", NANOARROW_TYPE_INT64, false},
 };
 const tl_head_column tl_head_stats_columns[] = {
-    {"file", NANOARROW_TYPE_UINT32, false},  {"field_id", NANOARROW_TYPE_INT32, false}, {"lower", NANOARROW_TYPE_BINARY, true},
-    {"upper", NANOARROW_TYPE_BINARY, true},  {"values", NANOARROW_TYPE_UINT64, true},   {"nulls", NANOARROW_TYPE_UINT64, true},
+    {"file", NANOARROW_TYPE_UINT32, false},  {"field_id", NANOARROW_TYPE_INT32, false},
+    {"lower", NANOARROW_TYPE_BINARY, true},  {"upper", NANOARROW_TYPE_BINARY, true},
+    {"values", NANOARROW_TYPE_UINT64, true}, {"nulls", NANOARROW_TYPE_UINT64, true},
     {"nans", NANOARROW_TYPE_UINT64, true},   {"size", NANOARROW_TYPE_UINT64, true},
 };
 const tl_head_column tl_head_metadata_columns[] = {{"json", NANOARROW_TYPE_STRING, false}};
 
 /* nanoarrow's codes: ENOMEM or a value it refuses. */
 static tl_status checked(int code, tl_error *err) {
-    return code == NANOARROW_OK ? TL_OK : tl_fail(err, code == ENOMEM ? TL_NO_MEMORY : TL_INTERNAL, "head: Arrow error %d", code);
+    return code == NANOARROW_OK
+               ? TL_OK
+               : tl_fail(err, code == ENOMEM ? TL_NO_MEMORY : TL_INTERNAL, "head: Arrow error %d", code);
 }
 
 #define NA(call) TL_TRY(checked((call), err))
@@ -51,7 +54,8 @@ static tl_status make_schema(const tl_head_column *columns, int64_t n, struct Ar
 }
 
 /* One IPC stream behind its length. `array` NULL = a stream without batches. */
-static tl_status add_stream(const struct ArrowSchema *schema, const struct ArrowArray *array, tl_buf *out, tl_error *err) {
+static tl_status add_stream(const struct ArrowSchema *schema, const struct ArrowArray *array, tl_buf *out,
+                            tl_error *err) {
     struct ArrowBuffer bytes;
     struct ArrowIpcOutputStream stream;
     struct ArrowIpcWriter writer;
@@ -109,8 +113,10 @@ static tl_status fill_files(const void *source, struct ArrowArray *a, tl_error *
         NA(ArrowArrayAppendUInt(a->children[1], (uint64_t)d->file_size));
         NA(ArrowArrayAppendUInt(a->children[2], (uint64_t)d->record_count));
         bool valued = d->n_partition == 1 && d->partition[0].value.data;
-        NA(valued ? ArrowArrayAppendInt(a->children[3], tl_load_i32(d->partition[0].value.data)) : ArrowArrayAppendNull(a->children[3], 1));
-        NA(d->sort_order_id >= 0 ? ArrowArrayAppendInt(a->children[4], d->sort_order_id) : ArrowArrayAppendNull(a->children[4], 1));
+        NA(valued ? ArrowArrayAppendInt(a->children[3], tl_load_i32(d->partition[0].value.data))
+                  : ArrowArrayAppendNull(a->children[3], 1));
+        NA(d->sort_order_id >= 0 ? ArrowArrayAppendInt(a->children[4], d->sort_order_id)
+                                 : ArrowArrayAppendNull(a->children[4], 1));
         for (int32_t k = 0; k < d->n_split_offsets; k++) {
             NA(ArrowArrayAppendInt(a->children[5]->children[0], d->split_offsets[k]));
         }
@@ -150,16 +156,16 @@ static tl_status fill_metadata(const void *source, struct ArrowArray *a, tl_erro
     return checked(ArrowArrayFinishElement(a), err);
 }
 
-static tl_status fill_section(const struct ArrowSchema *schema, fill_rows fill, const void *source, struct ArrowArray *array,
-                              tl_error *err) {
+static tl_status fill_section(const struct ArrowSchema *schema, fill_rows fill, const void *source,
+                              struct ArrowArray *array, tl_error *err) {
     NA(ArrowArrayInitFromSchema(array, schema, NULL));
     NA(ArrowArrayStartAppending(array));
     TL_TRY(fill(source, array, err));
     return checked(ArrowArrayFinishBuildingDefault(array, NULL), err);
 }
 
-static tl_status add_section(const char *name, const tl_head_column *columns, int64_t n, fill_rows fill, const void *source,
-                             tl_buf *out, tl_error *err) {
+static tl_status add_section(const char *name, const tl_head_column *columns, int64_t n, fill_rows fill,
+                             const void *source, tl_buf *out, tl_error *err) {
     struct ArrowSchema schema;
     struct ArrowArray array = {.release = NULL};
     ArrowSchemaInit(&schema);
@@ -194,7 +200,8 @@ static bool can_say(const tl_live_files *files) {
     bool good = files->n_deletes == 0 && files->n_data <= TL_HEAD_FILES;
     for (int64_t i = 0; good && i < files->n_data; i++) {
         const tl_data_file *d = &files->data[i].file;
-        good = d->n_partition == 0 || (d->n_partition == 1 && (!d->partition[0].value.data || d->partition[0].value.len == 4));
+        good = d->n_partition == 0 ||
+               (d->n_partition == 1 && (!d->partition[0].value.data || d->partition[0].value.len == 4));
         good = good && d->spec_id == files->data[0].file.spec_id;
     }
     return good;
@@ -205,7 +212,10 @@ static tl_status add_header(int64_t version, tl_buf *out) {
     tl_store_u64(number, (uint64_t)version);
     TL_TRY(tl_buf_add(out, "TLHD\x01", 5));
     TL_TRY(tl_buf_add(out, number, 8));
-    return tl_buf_add(out, "\x05" "arrow", 6);
+    return tl_buf_add(out,
+                      "\x05"
+                      "arrow",
+                      6);
 }
 
 tl_status tl_head_write(const tl_table *t, const tl_live_files *files, tl_buf *out, tl_error *err) {
@@ -222,9 +232,14 @@ tl_status tl_head_write(const tl_table *t, const tl_live_files *files, tl_buf *o
         status = add_header(t->version, out) == TL_OK ? TL_OK : tl_fail_memory(err, 32);
     }
     status = status == TL_OK ? add_properties(out, err) : status;
-    status = status == TL_OK ? add_section("columns", tl_head_stats_columns, TL_HEAD_STATS_COLUMNS, fill_stats, files, out, err) : status;
-    status = status == TL_OK ? add_section("files", tl_head_file_columns, TL_HEAD_FILE_COLUMNS, fill_files, files, out, err) : status;
-    status = status == TL_OK ? add_section("metadata", tl_head_metadata_columns, 1, fill_metadata, &json, out, err) : status;
+    status = status == TL_OK
+                 ? add_section("columns", tl_head_stats_columns, TL_HEAD_STATS_COLUMNS, fill_stats, files, out, err)
+                 : status;
+    status = status == TL_OK
+                 ? add_section("files", tl_head_file_columns, TL_HEAD_FILE_COLUMNS, fill_files, files, out, err)
+                 : status;
+    status =
+        status == TL_OK ? add_section("metadata", tl_head_metadata_columns, 1, fill_metadata, &json, out, err) : status;
     tl_buf_free(&json);
     if (status == TL_OK && out->len - before > TL_HEAD_BYTES) {
         status = tl_fail(err, TL_UNSUPPORTED, "table %s has no head: it would be too large", t->name);

@@ -148,7 +148,8 @@ typedef struct drop {
     int64_t seen;
 } drop;
 
-/* Data first, then metadata, the hint last: until the end the table is listed, and a drop that stopped can be repeated. */
+/* Data first, then metadata, the hint last: until the end the table is listed, and a drop that stopped can be repeated.
+ */
 static int turn_of(const char *below) {
     if (strcmp(below, TL_VERSION_HINT) == 0) {
         return 3;

@@ -42,7 +42,8 @@ static tl_status none(tl_error *err) {
     return tl_fail(err, TL_NOT_FOUND, "no last-value index that can be trusted");
 }
 
-static tl_status add_layer(tl_table *t, const char *name, size_t len, int64_t rows, tl_index_layers *out, tl_error *err) {
+static tl_status add_layer(tl_table *t, const char *name, size_t len, int64_t rows, tl_index_layers *out,
+                           tl_error *err) {
     if (out->n == TL_INDEX_LAYERS_MAX || len == 0 || memchr(name, '/', len)) {
         return none(err);
     }

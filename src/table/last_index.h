@@ -28,9 +28,9 @@
 #define TL_INDEX_LAYERS_MAX 32
 
 typedef struct tl_index_layer {
-    char *key;        /* in the store */
-    char *name;       /* file name in metadata/ */
-    int64_t rows;     /* -1 = not known (Timelake 0.7.0's) */
+    char *key;    /* in the store */
+    char *name;   /* file name in metadata/ */
+    int64_t rows; /* -1 = not known (Timelake 0.7.0's) */
 } tl_index_layer;
 
 typedef struct tl_index_layers {
@@ -40,7 +40,8 @@ typedef struct tl_index_layers {
 } tl_index_layers;
 
 /* The layers of a snapshot's index. TL_NOT_FOUND: there is none, or none that can be trusted. Reads no object. */
-tl_status tl_index_layers_find(tl_table *t, const tl_snapshot *snapshot, tl_index_layers *out, tl_error *err) TL_CHECKED;
+tl_status tl_index_layers_find(tl_table *t, const tl_snapshot *snapshot, tl_index_layers *out,
+                               tl_error *err) TL_CHECKED;
 void tl_index_layers_free(tl_index_layers *layers);
 
 /* The rows of one layer. */

@@ -52,7 +52,8 @@ static tl_status add_entry(reading *r, const tl_manifest_entry *e, tl_error *err
         return tl_fail_memory(err, 256);
     }
     *list = grown;
-    grown[(*n)++] = (tl_live_file){e->file, kept, e->snapshot_id, e->sequence_number, e->file_sequence_number, e->status};
+    grown[(*n)++] =
+        (tl_live_file){e->file, kept, e->snapshot_id, e->sequence_number, e->file_sequence_number, e->status};
     return TL_OK;
 }
 

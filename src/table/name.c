@@ -20,9 +20,11 @@ tl_status tl_table_name_parse(const char *name, const char *default_namespace, c
     size_t space_len = dot ? (size_t)(dot - name) : strlen(default_namespace);
     const char *rest = dot ? dot + 1 : name;
     if (!name || !take_part(space, space_len, ns) || !take_part(rest, strlen(rest), table)) {
-        return tl_fail(err, TL_INVALID,
-                       "\"%.200s\" is not the name of a table: name or namespace.name, of letters, digits, '_' and '-', "
-                       "each at most 255 long", name ? name : "");
+        return tl_fail(
+            err, TL_INVALID,
+            "\"%.200s\" is not the name of a table: name or namespace.name, of letters, digits, '_' and '-', "
+            "each at most 255 long",
+            name ? name : "");
     }
     return TL_OK;
 }

@@ -15,39 +15,58 @@
 
 /* Spec f. Where the text says "Timelake 0.7.0", the setting is kept for tables that both use and has no effect here. */
 static const tl_setting settings[] = {
-    {"time-column", TL_SETTING_COLUMN, NULL, NULL, CREATE, "Column of the readings' times; without one the table is plain."},
+    {"time-column", TL_SETTING_COLUMN, NULL, NULL, CREATE,
+     "Column of the readings' times; without one the table is plain."},
     {"series-key", TL_SETTING_COLUMNS, NULL, NULL, CREATE, "Columns that name the series, separated by commas."},
     {"chunk-interval", TL_SETTING_CHOICE, "day", "hour,day,month", CREATE, "Span of time that is one partition (UTC)."},
-    {"dedup", TL_SETTING_BOOL, "true with a series key", NULL, CREATE, "Readers see the last write of each (series, time)."},
-    {"ingest-time-column", TL_SETTING_COLUMN, "_ingest_ts", NULL, CREATE, "Column of the insertion time, by which the last write is told."},
+    {"dedup", TL_SETTING_BOOL, "true with a series key", NULL, CREATE,
+     "Readers see the last write of each (series, time)."},
+    {"ingest-time-column", TL_SETTING_COLUMN, "_ingest_ts", NULL, CREATE,
+     "Column of the insertion time, by which the last write is told."},
     {"retention", TL_SETTING_DURATION, NULL, NULL, CREATE | TABLE, "Maintenance drops partitions older than this."},
     {"auto-maintain", TL_SETTING_BOOL, "true", NULL, TABLE | CALL, "Appends do small maintenance themselves."},
-    {"compact-min-files", TL_SETTING_COUNT, "8", NULL, TABLE, "Neighbouring files of one size class that are merged at once."},
-    {"compact-cold-after", TL_SETTING_DURATION_OR_OFF, "1h", NULL, TABLE | CALL, "A partition that ended this long before the newest row is merged whole."},
+    {"compact-min-files", TL_SETTING_COUNT, "8", NULL, TABLE,
+     "Neighbouring files of one size class that are merged at once."},
+    {"compact-cold-after", TL_SETTING_DURATION_OR_OFF, "1h", NULL, TABLE | CALL,
+     "A partition that ended this long before the newest row is merged whole."},
     {"read-dedup", TL_SETTING_BOOL, "as dedup", NULL, TABLE | SESSION, "Hide older copies of a key when reading."},
-    {"read-dedup-strategy", TL_SETTING_CHOICE, "auto", "auto,keys-first,merge", TABLE | SESSION, "How older copies are found when reading."},
-    {"filter-pushdown", TL_SETTING_CHOICE, "auto", "auto,true,false", TABLE | SESSION, "Timelake 0.7.0: filters inside the Parquet reader."},
-    {"time-weighted-mean", TL_SETTING_CHOICE, "auto", "auto,segments,merge", TABLE | SESSION, "Timelake 0.7.0: how time-weighted means are computed."},
-    {"newest-first", TL_SETTING_BOOL, "true", NULL, TABLE | SESSION, "Timelake 0.7.0: queries for the newest rows begin with the newest partitions."},
+    {"read-dedup-strategy", TL_SETTING_CHOICE, "auto", "auto,keys-first,merge", TABLE | SESSION,
+     "How older copies are found when reading."},
+    {"filter-pushdown", TL_SETTING_CHOICE, "auto", "auto,true,false", TABLE | SESSION,
+     "Timelake 0.7.0: filters inside the Parquet reader."},
+    {"time-weighted-mean", TL_SETTING_CHOICE, "auto", "auto,segments,merge", TABLE | SESSION,
+     "Timelake 0.7.0: how time-weighted means are computed."},
+    {"newest-first", TL_SETTING_BOOL, "true", NULL, TABLE | SESSION,
+     "Timelake 0.7.0: queries for the newest rows begin with the newest partitions."},
     {"in-list-pruning", TL_SETTING_BOOL, "true", NULL, TABLE | SESSION, "Timelake 0.7.0: long IN lists skip files."},
-    {"target-file-size-bytes", TL_SETTING_BYTES, "268435456", NULL, TABLE, "A data file is closed when it reaches this size."},
+    {"target-file-size-bytes", TL_SETTING_BYTES, "268435456", NULL, TABLE,
+     "A data file is closed when it reaches this size."},
     {"row-group-rows", TL_SETTING_COUNT, "122880", NULL, TABLE, "Rows of a Parquet row group, about."},
     {"data-page-rows", TL_SETTING_COUNT, "61440", NULL, TABLE, "Rows of a Parquet page, at most."},
-    {"encodings", TL_SETTING_CHOICE, "portable", "portable,compact", TABLE | CALL, "compact: also encodings that Spark with Iceberg 1.10 cannot read."},
-    {"memory-limit", TL_SETTING_BYTES, "1073741824", NULL, TABLE | SESSION | CALL, "Memory of an append; beyond it, sorted groups go to temporary files."},
+    {"encodings", TL_SETTING_CHOICE, "portable", "portable,compact", TABLE | CALL,
+     "compact: also encodings that Spark with Iceberg 1.10 cannot read."},
+    {"memory-limit", TL_SETTING_BYTES, "1073741824", NULL, TABLE | SESSION | CALL,
+     "Memory of an append; beyond it, sorted groups go to temporary files."},
     {"threads", TL_SETTING_COUNT, "one per core", NULL, SESSION | CALL, "Threads that encode columns."},
-    {"durability", TL_SETTING_CHOICE, "full", "full,none", TABLE | SESSION | CALL, "full: a commit is on the disk when it returns. none: for tests and bulk loads."},
-    {"keep-batch-ids", TL_SETTING_COUNT, "10000", NULL, TABLE, "Newest batch ids that are remembered beyond the expiry of their snapshots."},
+    {"durability", TL_SETTING_CHOICE, "full", "full,none", TABLE | SESSION | CALL,
+     "full: a commit is on the disk when it returns. none: for tests and bulk loads."},
+    {"keep-batch-ids", TL_SETTING_COUNT, "10000", NULL, TABLE,
+     "Newest batch ids that are remembered beyond the expiry of their snapshots."},
     {"commit-attempts", TL_SETTING_COUNT, "100", NULL, TABLE, "Lost races after which a commit gives up."},
     {"snapshot-retention", TL_SETTING_DURATION, "1h", NULL, TABLE, "Older snapshots expire."},
     {"min-snapshots", TL_SETTING_COUNT, "5", NULL, TABLE, "Newest snapshots that never expire."},
     {"max-snapshots", TL_SETTING_COUNT, "100", NULL, TABLE, "Snapshots beyond this number expire."},
-    {"keep-snapshots-until", TL_SETTING_EPOCH_MS, NULL, NULL, TABLE, "No snapshot expires before this time (milliseconds since 1970)."},
-    {"head-format", TL_SETTING_CHOICE, "arrow", "arrow,none", TABLE, "Form of the object from which readers open the table in one request; written while the table has few files."},
-    {"head-inline-bytes", TL_SETTING_BYTES, "1048576", NULL, TABLE, "Timelake 0.7.0: bytes of last values and file footers inside the head."},
+    {"keep-snapshots-until", TL_SETTING_EPOCH_MS, NULL, NULL, TABLE,
+     "No snapshot expires before this time (milliseconds since 1970)."},
+    {"head-format", TL_SETTING_CHOICE, "arrow", "arrow,none", TABLE,
+     "Form of the object from which readers open the table in one request; written while the table has few files."},
+    {"head-inline-bytes", TL_SETTING_BYTES, "1048576", NULL, TABLE,
+     "Timelake 0.7.0: bytes of last values and file footers inside the head."},
     {"rollup-routing", TL_SETTING_BOOL, "true", NULL, TABLE | SESSION, "Timelake 0.7.0: answer queries from rollups."},
-    {"rollup-refresh-interval", TL_SETTING_DURATION_OR_OFF, "1m", NULL, TABLE, "Timelake 0.7.0: refresh rollups this often."},
-    {"version-check-interval", TL_SETTING_DURATION, "1s", NULL, TABLE | SESSION, "Timelake 0.7.0: how long a version is used without looking for a newer one."},
+    {"rollup-refresh-interval", TL_SETTING_DURATION_OR_OFF, "1m", NULL, TABLE,
+     "Timelake 0.7.0: refresh rollups this often."},
+    {"version-check-interval", TL_SETTING_DURATION, "1s", NULL, TABLE | SESSION,
+     "Timelake 0.7.0: how long a version is used without looking for a newer one."},
     {"format-version", TL_SETTING_CHOICE, NULL, NULL, TL_LEVEL_MANAGED, "Version of the table format."},
     {"batch-ids", TL_SETTING_CHOICE, NULL, NULL, TL_LEVEL_MANAGED, "Remembered batch ids, hashed."},
     {"rollups", TL_SETTING_COLUMNS, NULL, NULL, TL_LEVEL_MANAGED, "Rollups of this table."},
@@ -178,9 +197,10 @@ static bool times_unit(int64_t number, const char *unit, const unit_size *units,
 bool tl_duration_parse(const char *text, int64_t *out_us) {
     const int64_t s = 1000000, m = 60 * s, h = 60 * m, d = 24 * h;
     const unit_size units[] = {
-        {"s", s},      {"sec", s}, {"second", s},  {"seconds", s}, {"m", m},     {"min", m},      {"minute", m}, {"minutes", m},
-        {"h", h},      {"hr", h},  {"hour", h},    {"hours", h},   {"d", d},     {"day", d},      {"days", d},   {"w", 7 * d},
-        {"week", 7 * d}, {"weeks", 7 * d}, {"y", 365 * d}, {"year", 365 * d}, {"years", 365 * d},
+        {"s", s},       {"sec", s},        {"second", s},      {"seconds", s}, {"m", m},        {"min", m},
+        {"minute", m},  {"minutes", m},    {"h", h},           {"hr", h},      {"hour", h},     {"hours", h},
+        {"d", d},       {"day", d},        {"days", d},        {"w", 7 * d},   {"week", 7 * d}, {"weeks", 7 * d},
+        {"y", 365 * d}, {"year", 365 * d}, {"years", 365 * d},
     };
     int64_t number;
     char unit[16];
@@ -189,9 +209,11 @@ bool tl_duration_parse(const char *text, int64_t *out_us) {
 
 bool tl_bytes_parse(const char *text, int64_t *out) {
     static const unit_size units[] = {
-        {"", 1}, {"b", 1}, {"kb", 1000}, {"mb", 1000000}, {"gb", 1000000000}, {"tb", 1000000000000},
-        {"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1LL << 40},
-        {"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"tib", 1LL << 40},
+        {"", 1},          {"b", 1},           {"kb", 1000},
+        {"mb", 1000000},  {"gb", 1000000000}, {"tb", 1000000000000},
+        {"k", 1 << 10},   {"m", 1 << 20},     {"g", 1 << 30},
+        {"t", 1LL << 40}, {"kib", 1 << 10},   {"mib", 1 << 20},
+        {"gib", 1 << 30}, {"tib", 1LL << 40},
     };
     int64_t number;
     char unit[16];
@@ -233,8 +255,8 @@ static const char *choice_of(const char *choices, const char *value, size_t *len
 
 static const char *chunk_alias(const char *value) {
     static const char *const aliases[][2] = {
-        {"1h", "hour"}, {"1 hour", "hour"}, {"hourly", "hour"}, {"1d", "day"}, {"24h", "day"},
-        {"1 day", "day"}, {"daily", "day"}, {"1 month", "month"}, {"monthly", "month"},
+        {"1h", "hour"},   {"1 hour", "hour"}, {"hourly", "hour"},   {"1d", "day"},        {"24h", "day"},
+        {"1 day", "day"}, {"daily", "day"},   {"1 month", "month"}, {"monthly", "month"},
     };
     for (size_t i = 0; i < TL_COUNT(aliases); i++) {
         if (strcasecmp(value, aliases[i][0]) == 0) {
@@ -296,7 +318,8 @@ static tl_status canonical_form(const tl_setting *s, const char *value, char **o
     case TL_SETTING_COUNT:
     case TL_SETTING_EPOCH_MS:
         if (!parse_count(value, &number)) {
-            return bad_value(s, value, s->kind == TL_SETTING_COUNT ? "a whole number" : "a time in milliseconds since 1970", err);
+            return bad_value(s, value,
+                             s->kind == TL_SETTING_COUNT ? "a whole number" : "a time in milliseconds since 1970", err);
         }
         *out = tl_format("%lld", (long long)number);
         break;
@@ -345,8 +368,9 @@ static tl_status check_limits(const tl_setting *s, const char *canonical, tl_err
         const char *name;
         int64_t least;
     } least[] = {
-        {"row-group-rows", 1}, {"data-page-rows", 1}, {"target-file-size-bytes", 1}, {"min-snapshots", 1},
-        {"max-snapshots", 1}, {"compact-min-files", 2}, {"threads", 1}, {"commit-attempts", 1}, {"memory-limit", 1 << 20},
+        {"row-group-rows", 1}, {"data-page-rows", 1},  {"target-file-size-bytes", 1},
+        {"min-snapshots", 1},  {"max-snapshots", 1},   {"compact-min-files", 2},
+        {"threads", 1},        {"commit-attempts", 1}, {"memory-limit", 1 << 20},
     };
     for (size_t i = 0; i < TL_COUNT(least); i++) {
         int64_t v;
@@ -418,7 +442,8 @@ const char *tl_setting_text(const tl_metadata *m, const char *name) {
         return NULL;
     }
     const char *value = property_of(m, s->name);
-    if (strcmp(s->name, "read-dedup") == 0 && (!value || (strcasecmp(value, "true") != 0 && strcasecmp(value, "false") != 0))) {
+    if (strcmp(s->name, "read-dedup") == 0 &&
+        (!value || (strcasecmp(value, "true") != 0 && strcasecmp(value, "false") != 0))) {
         return tl_setting_text(m, "dedup");
     }
     if (strcmp(s->name, "dedup") == 0 && !value) {

@@ -10,10 +10,10 @@
 typedef enum tl_setting_kind {
     TL_SETTING_BOOL,
     TL_SETTING_COUNT,
-    TL_SETTING_BYTES,     /* "1GiB", "512MB", plain bytes */
-    TL_SETTING_DURATION,  /* "1h", "730d"; stored canonically */
+    TL_SETTING_BYTES,    /* "1GiB", "512MB", plain bytes */
+    TL_SETTING_DURATION, /* "1h", "730d"; stored canonically */
     TL_SETTING_DURATION_OR_OFF,
-    TL_SETTING_CHOICE,    /* one of `choices`, comma-separated */
+    TL_SETTING_CHOICE, /* one of `choices`, comma-separated */
     TL_SETTING_COLUMN,
     TL_SETTING_COLUMNS,
     TL_SETTING_EPOCH_MS
@@ -32,8 +32,8 @@ typedef struct tl_setting {
     tl_setting_kind kind;
     const char *default_value; /* as shown; NULL = none */
     const char *choices;
-    unsigned levels;           /* tl_setting_level bits */
-    const char *description;   /* one sentence */
+    unsigned levels;         /* tl_setting_level bits */
+    const char *description; /* one sentence */
 } tl_setting;
 
 /* All settings, in the order they are shown. */
@@ -50,8 +50,8 @@ tl_status tl_setting_check(const char *name, const char *value, unsigned level, 
  * another program gives the default. `m` may be NULL. */
 const char *tl_setting_text(const tl_metadata *m, const char *name);
 bool tl_setting_bool(const tl_metadata *m, const char *name);
-int64_t tl_setting_int(const tl_metadata *m, const char *name);          /* COUNT, BYTES, EPOCH_MS */
-int64_t tl_setting_duration_us(const tl_metadata *m, const char *name);  /* -1 = off or none */
+int64_t tl_setting_int(const tl_metadata *m, const char *name);         /* COUNT, BYTES, EPOCH_MS */
+int64_t tl_setting_duration_us(const tl_metadata *m, const char *name); /* -1 = off or none */
 
 /* "90m" -> microseconds; spec f's units. False = not a duration. */
 bool tl_duration_parse(const char *text, int64_t *out_us);

@@ -13,7 +13,8 @@ static void assert_canonical(const char *name, const char *value, const char *wa
     const tl_setting *s;
     char *canonical;
     tl_error err = {{0}};
-    tl_status status = tl_setting_check(name, value, TL_LEVEL_CREATE | TL_LEVEL_TABLE | TL_LEVEL_SESSION | TL_LEVEL_CALL, &s, &canonical, &err);
+    tl_status status = tl_setting_check(
+        name, value, TL_LEVEL_CREATE | TL_LEVEL_TABLE | TL_LEVEL_SESSION | TL_LEVEL_CALL, &s, &canonical, &err);
     if (!want) {
         assert_int_equal(status, TL_INVALID);
         assert_null(canonical);
@@ -113,9 +114,9 @@ static void removing_needs_no_value(void **state) {
 static void values_in_force_are_property_or_default(void **state) {
     (void)state;
     tl_property props[] = {
-        {"timelake.max-snapshots", "7"},      {"timelake.min-snapshots", "bad"}, {"timelake.retention", "3d"},
-        {"timelake.compact-cold-after", "off"}, {"timelake.dedup", "true"},      {"timelake.encodings", "odd"},
-        {"timelake.auto-maintain", "FALSE"},  {"timelake.row-group-rows", "0"},
+        {"timelake.max-snapshots", "7"},        {"timelake.min-snapshots", "bad"}, {"timelake.retention", "3d"},
+        {"timelake.compact-cold-after", "off"}, {"timelake.dedup", "true"},        {"timelake.encodings", "odd"},
+        {"timelake.auto-maintain", "FALSE"},    {"timelake.row-group-rows", "0"},
     };
     tl_metadata m = {.properties = props, .n_properties = TL_COUNT(props)};
     assert_int_equal(tl_setting_int(&m, "max-snapshots"), 7);

@@ -151,8 +151,9 @@ tl_status tl_table_refresh(tl_table *t, tl_table **out, tl_error *err) {
                 status = load_object(t->store, ns, table, version, key, out, err);
             }
             tl_free(key);
-            return status == TL_OK && *out ? TL_OK
-                   : status == TL_OK || status == TL_NOT_FOUND ? tl_table_load(t->store, ns, table, out, err) : status;
+            return status == TL_OK && *out                     ? TL_OK
+                   : status == TL_OK || status == TL_NOT_FOUND ? tl_table_load(t->store, ns, table, out, err)
+                                                               : status;
         }
         tl_free(key);
         key = next;
@@ -220,24 +221,28 @@ tl_status tl_table_writable(const tl_table *t, tl_error *err) {
     const tl_partition_spec *spec = tl_metadata_spec(m);
     tl_metadata_name kind = tl_metadata_name_parse(file_name(t->metadata_key), &version);
     if (kind == TL_NAME_CATALOG) {
-        return tl_fail(err, TL_UNSUPPORTED, "table %s belongs to a catalog (its metadata is %s), which alone can change it", t->name,
+        return tl_fail(err, TL_UNSUPPORTED,
+                       "table %s belongs to a catalog (its metadata is %s), which alone can change it", t->name,
                        file_name(t->metadata_key));
     }
     const char *codec = tl_metadata_property(m, "write.metadata.compression-codec");
     if (kind != TL_NAME_VERSION || (codec && strcasecmp(codec, "gzip") == 0)) {
         return tl_fail(err, TL_UNSUPPORTED,
                        "table %s has compressed metadata: its writers would not see our versions; set "
-                       "write.metadata.compression-codec to none with the engine that writes it", t->name);
+                       "write.metadata.compression-codec to none with the engine that writes it",
+                       t->name);
     }
     if (m->format_version != 2) {
-        return tl_fail(err, TL_UNSUPPORTED, "table %s has Iceberg format version %d; only version 2 is written", t->name,
-                       m->format_version);
+        return tl_fail(err, TL_UNSUPPORTED, "table %s has Iceberg format version %d; only version 2 is written",
+                       t->name, m->format_version);
     }
     bool partitioned = spec && spec->n_fields > 0;
     if (partitioned && t->contract.chunk == TL_TRANSFORM_VOID) {
-        return tl_fail(err, TL_UNSUPPORTED,
-                       "table %s is not partitioned by the hour, day or month of a time column (timelake.time-column), so that "
-                       "it can be read, not written", t->name);
+        return tl_fail(
+            err, TL_UNSUPPORTED,
+            "table %s is not partitioned by the hour, day or month of a time column (timelake.time-column), so that "
+            "it can be read, not written",
+            t->name);
     }
     return TL_OK;
 }

@@ -12,15 +12,15 @@
 #include "table/contract.h"
 
 typedef struct tl_table {
-    tl_store *store;      /* borrowed: outlives the table */
-    char *name;           /* "default.readings" */
-    char *prefix;         /* "default/readings": key of the table's folder in the store */
-    char *location;       /* its URI */
-    int64_t version;      /* N of v<N>.metadata.json */
-    char *metadata_key;   /* key of the metadata object that was read */
+    tl_store *store;    /* borrowed: outlives the table */
+    char *name;         /* "default.readings" */
+    char *prefix;       /* "default/readings": key of the table's folder in the store */
+    char *location;     /* its URI */
+    int64_t version;    /* N of v<N>.metadata.json */
+    char *metadata_key; /* key of the metadata object that was read */
     tl_metadata metadata;
     tl_contract contract;
-    int64_t head_us;      /* when a head was last written on the way to this version; 0 = not known (commit room) */
+    int64_t head_us; /* when a head was last written on the way to this version; 0 = not known (commit room) */
     _Atomic int references;
 } tl_table;
 
@@ -38,19 +38,19 @@ void tl_table_release(tl_table *t);
 /* The newest version if there is a newer one than `t`, else `t` retained. Cheap: looks whether v<N+1> is there. */
 tl_status tl_table_refresh(tl_table *t, tl_table **out, tl_error *err) TL_CHECKED;
 
-/* A table from metadata that is in memory already, e.g. the version that is about to be committed. Takes `metadata` (also
- * on failure). `metadata_key` is copied. */
+/* A table from metadata that is in memory already, e.g. the version that is about to be committed. Takes `metadata`
+ * (also on failure). `metadata_key` is copied. */
 tl_status tl_table_of(tl_store *store, const char *ns, const char *table, int64_t version, const char *metadata_key,
                       tl_metadata *metadata, tl_table **out, tl_error *err) TL_CHECKED;
 
-/* May new versions be written by path? TL_UNSUPPORTED, with the reason, for tables of a catalog, of format versions other
- * than 2, with gzip'd metadata (another writer's next version would have another name), or with a partition spec that
- * does not fit the contract. */
+/* May new versions be written by path? TL_UNSUPPORTED, with the reason, for tables of a catalog, of format versions
+ * other than 2, with gzip'd metadata (another writer's next version would have another name), or with a partition spec
+ * that does not fit the contract. */
 tl_status tl_table_writable(const tl_table *t, tl_error *err) TL_CHECKED;
 
 typedef struct tl_create_options {
-    const tl_schema *schema;       /* ids 1..n; time column and `_ingest_ts` already in it (iceberg/schema_from_arrow.h) */
-    const char *time_column;       /* NULL = plain table */
+    const tl_schema *schema; /* ids 1..n; time column and `_ingest_ts` already in it (iceberg/schema_from_arrow.h) */
+    const char *time_column; /* NULL = plain table */
     const char *const *series_key;
     int32_t n_series_key;
     const char *ingest_column;     /* NULL = none */
@@ -76,18 +76,18 @@ tl_status tl_table_drop(tl_store *store, const char *ns, const char *table, tl_e
 
 typedef struct tl_live_file {
     tl_data_file file;
-    char *key;                    /* in the store */
+    char *key; /* in the store */
     int64_t snapshot_id;
     int64_t sequence_number, file_sequence_number;
-    tl_entry_status status;       /* in its manifest: EXISTING or ADDED */
+    tl_entry_status status; /* in its manifest: EXISTING or ADDED */
 } tl_live_file;
 
 typedef struct tl_live_files {
-    tl_live_file *data;           /* ordered by (sequence number, path) */
+    tl_live_file *data; /* ordered by (sequence number, path) */
     int64_t n_data;
-    tl_live_file *deletes;        /* position deletes, deletion vectors, equality deletes */
+    tl_live_file *deletes; /* position deletes, deletion vectors, equality deletes */
     int64_t n_deletes;
-    tl_manifest_file *manifests;  /* of the snapshot, newest first */
+    tl_manifest_file *manifests; /* of the snapshot, newest first */
     int64_t n_manifests;
     tl_arena arena;
 } tl_live_files;
@@ -98,8 +98,8 @@ tl_status tl_table_files(tl_table *t, const tl_snapshot *snapshot, tl_live_files
 void tl_live_files_free(tl_live_files *f);
 
 /* The manifests of a snapshot, newest first; paths and bounds live in `arena`. */
-tl_status tl_table_manifests(tl_table *t, const tl_snapshot *snapshot, tl_arena *arena, tl_manifest_file **out, int64_t *n,
-                             tl_error *err) TL_CHECKED;
+tl_status tl_table_manifests(tl_table *t, const tl_snapshot *snapshot, tl_arena *arena, tl_manifest_file **out,
+                             int64_t *n, tl_error *err) TL_CHECKED;
 
 /* The key of a path found in the table's metadata. A table whose folder was moved or copied still names its old place;
  * paths below the location in its metadata are taken to be below its folder. Caller frees. */

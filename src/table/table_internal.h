@@ -6,9 +6,9 @@
 
 typedef enum tl_metadata_name {
     TL_NAME_NONE,
-    TL_NAME_VERSION,     /* v7.metadata.json */
-    TL_NAME_VERSION_GZ,  /* v7.gz.metadata.json, v7.metadata.json.gz */
-    TL_NAME_CATALOG      /* 00007-<uuid>.metadata.json, also .gz.metadata.json: which one counts, a catalog knows */
+    TL_NAME_VERSION,    /* v7.metadata.json */
+    TL_NAME_VERSION_GZ, /* v7.gz.metadata.json, v7.metadata.json.gz */
+    TL_NAME_CATALOG     /* 00007-<uuid>.metadata.json, also .gz.metadata.json: which one counts, a catalog knows */
 } tl_metadata_name;
 
 /* What kind of metadata object the file name is, and its number. */

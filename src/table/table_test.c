@@ -22,8 +22,12 @@ static const tl_schema schema = {.n_fields = 4, .fields = plain_fields};
 static const char *const key[] = {"series"};
 
 static tl_create_options time_series(void) {
-    return (tl_create_options){.schema = &schema, .time_column = "ts", .series_key = key, .n_series_key = 1,
-                               .ingest_column = "_ingest_ts", .dedup = -1};
+    return (tl_create_options){.schema = &schema,
+                               .time_column = "ts",
+                               .series_key = key,
+                               .n_series_key = 1,
+                               .ingest_column = "_ingest_ts",
+                               .dedup = -1};
 }
 
 static tl_store *open_memory(void) {
@@ -220,7 +224,8 @@ static void copy_version(tl_store *s, const char *name) {
 
 static void the_newest_version_is_found_whatever_the_hint_says(void **state) {
     (void)state;
-    const char *hints[] = {"1", "3", "7", "9", "10", "99", "0", "-1", "", "garbage", "1e1", "7\n", "99999999999999999999", NULL};
+    const char *hints[] = {
+        "1", "3", "7", "9", "10", "99", "0", "-1", "", "garbage", "1e1", "7\n", "99999999999999999999", NULL};
     for (size_t i = 0; i < TL_COUNT(hints); i++) {
         tl_store *s = open_memory();
         tl_create_options o = time_series();
@@ -324,7 +329,8 @@ static void an_error_of_the_store_is_not_an_older_version(void **state) {
 
 static void every_store_fault_while_creating_leaves_a_table_or_none(void **state) {
     (void)state;
-    const tl_fault faults[] = {TL_FAULT_LOST_AFTER, TL_FAULT_LOST_BEFORE, TL_FAULT_LATE, TL_FAULT_NO_SPACE, TL_FAULT_IO, TL_FAULT_NO_MEMORY};
+    const tl_fault faults[] = {TL_FAULT_LOST_AFTER, TL_FAULT_LOST_BEFORE, TL_FAULT_LATE,
+                               TL_FAULT_NO_SPACE,   TL_FAULT_IO,          TL_FAULT_NO_MEMORY};
     for (size_t f = 0; f < TL_COUNT(faults); f++) {
         for (uint64_t n = 1;; n++) {
             tl_store *s;

@@ -1,9 +1,10 @@
 /*
  * Which metadata object is the newest.
  *
- * Versions that are cleaned away are always the oldest ones, so from any version that is still there the newest is found
- * by walking forward. The hint gives the place to start from; where it is stale the walk is longer, where it is missing,
- * garbage or points to a version that is gone, the folder is listed. The answer never depends on the hint being right.
+ * Versions that are cleaned away are always the oldest ones, so from any version that is still there the newest is
+ * found by walking forward. The hint gives the place to start from; where it is stale the walk is longer, where it is
+ * missing, garbage or points to a version that is gone, the folder is listed. The answer never depends on the hint
+ * being right.
  */
 #include <string.h>
 
@@ -35,7 +36,8 @@ tl_metadata_name tl_metadata_name_parse(const char *name, int64_t *version) {
                                                                                                 : TL_NAME_NONE;
     }
     size_t n = strlen(rest), end = strlen(".metadata.json");
-    return rest[0] == '-' && n > end + 1 && strcmp(rest + n - end, ".metadata.json") == 0 ? TL_NAME_CATALOG : TL_NAME_NONE;
+    return rest[0] == '-' && n > end + 1 && strcmp(rest + n - end, ".metadata.json") == 0 ? TL_NAME_CATALOG
+                                                                                          : TL_NAME_NONE;
 }
 
 /* Is the object there? An error of the store is an error: "not there" would mean an older version. */
@@ -47,7 +49,8 @@ static tl_status is_there(tl_store *store, const char *key, bool *found, tl_erro
 }
 
 /* The object of exactly this version. */
-static tl_status version_at(tl_store *store, const char *prefix, int64_t version, char **key, bool *found, tl_error *err) {
+static tl_status version_at(tl_store *store, const char *prefix, int64_t version, char **key, bool *found,
+                            tl_error *err) {
     static const char *const ends[] = {".metadata.json", ".gz.metadata.json", ".metadata.json.gz"};
     *key = NULL;
     *found = false;
@@ -67,7 +70,8 @@ static tl_status version_at(tl_store *store, const char *prefix, int64_t version
     return TL_OK;
 }
 
-tl_status tl_version_next(tl_store *store, const char *prefix, int64_t version, char **key, bool *found, tl_error *err) {
+tl_status tl_version_next(tl_store *store, const char *prefix, int64_t version, char **key, bool *found,
+                          tl_error *err) {
     *key = NULL;
     *found = false;
     return version < INT64_MAX ? version_at(store, prefix, version + 1, key, found, err) : TL_OK;
@@ -137,9 +141,9 @@ static int64_t read_hint(tl_store *store, const char *prefix) {
     tl_buf text = {0};
     int64_t n = 0;
     char *key = tl_format("%s/" TL_VERSION_HINT, prefix);
-    if (key && tl_store_get(store, key, &text, NULL) == TL_OK &&
-        text.len < 64) {
-        while (text.len && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\r')) {
+    if (key && tl_store_get(store, key, &text, NULL) == TL_OK && text.len < 64) {
+        while (text.len &&
+               (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\r')) {
             text.len--;
         }
         size_t digits = 0;
