@@ -234,6 +234,46 @@ static bool small_mantissa(const number *n, uint64_t *out) {
     return true;
 }
 
+static const uint64_t tens[] = {UINT64_C(1),
+                                UINT64_C(10),
+                                UINT64_C(100),
+                                UINT64_C(1000),
+                                UINT64_C(10000),
+                                UINT64_C(100000),
+                                UINT64_C(1000000),
+                                UINT64_C(10000000),
+                                UINT64_C(100000000),
+                                UINT64_C(1000000000),
+                                UINT64_C(10000000000),
+                                UINT64_C(100000000000),
+                                UINT64_C(1000000000000),
+                                UINT64_C(10000000000000),
+                                UINT64_C(100000000000000),
+                                UINT64_C(1000000000000000),
+                                UINT64_C(10000000000000000),
+                                UINT64_C(100000000000000000),
+                                UINT64_C(1000000000000000000),
+                                UINT64_C(10000000000000000000)};
+
+/* m * 10^exponent as wide * 2^shift, where wide has 64 bits or more of the value and its last bit says whether anything
+ * was cut: whoever rounds it to 53 or 24 bits rounds the true value. For up to 19 digits behind or zeros after m. */
+static bool to_binary(uint64_t m, int64_t exponent, tl_u128 *wide, int *shift) {
+    if (m == 0 || exponent < -19 || exponent > 19) {
+        return false;
+    }
+    if (exponent >= 0) {
+        *wide = (tl_u128)m * tens[exponent];
+        *shift = 0;
+        return true;
+    }
+    int up = __builtin_clzll(m);
+    tl_u128 numerator = (tl_u128)(m << up) << 64, by = tens[-exponent];
+    *wide = numerator / by;
+    *wide |= numerator % by != 0; /* never the last of the bits that are kept: the quotient has at least 63 */
+    *shift = -64 - up;
+    return true;
+}
+
 tl_parse tl_parse_double(tl_bytes text, double *out) {
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -253,6 +293,13 @@ tl_parse tl_parse_double(tl_bytes text, double *out) {
     /* Both factors are exact doubles, so the one rounding of the product or quotient is the right one. */
     if (n.exponent >= -22 && n.exponent <= 22 && small_mantissa(&n, &m) && m <= UINT64_C(1) << 53) {
         double v = n.exponent < 0 ? (double)m / powers[-n.exponent] : (double)m * powers[n.exponent];
+        *out = n.negative ? -v : v;
+        return TL_PARSE_OK;
+    }
+    tl_u128 wide;
+    int shift;
+    if (small_mantissa(&n, &m) && to_binary(m, n.exponent, &wide, &shift)) {
+        double v = ldexp((double)wide, shift);
         *out = n.negative ? -v : v;
         return TL_PARSE_OK;
     }
@@ -283,6 +330,13 @@ tl_parse tl_parse_float(tl_bytes text, float *out) {
     uint64_t m;
     if (n.exponent >= -10 && n.exponent <= 10 && small_mantissa(&n, &m) && m <= UINT64_C(1) << 24) {
         float v = n.exponent < 0 ? (float)m / powers[-n.exponent] : (float)m * powers[n.exponent];
+        *out = n.negative ? -v : v;
+        return TL_PARSE_OK;
+    }
+    tl_u128 wide;
+    int shift;
+    if (small_mantissa(&n, &m) && to_binary(m, n.exponent, &wide, &shift)) {
+        float v = ldexpf((float)wide, shift);
         *out = n.negative ? -v : v;
         return TL_PARSE_OK;
     }
