@@ -6,9 +6,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/env.h"
+
+bool tl_text_is(tl_bytes text, const char *word) {
+    if (strlen(word) != text.len) {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != (uint8_t)word[i]) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /* ---- the one scanner of decimal numbers ---- */
 
@@ -207,18 +219,13 @@ static void plain_text(const number *n, char *out) {
 
 /* "inf", "infinity", "nan" with a sign; 0 = none of them, 1 = infinite, 2 = NaN. */
 static int special(tl_bytes text, bool *negative) {
-    const char *p = (const char *)text.data;
-    size_t len = text.len;
     *negative = false;
-    if (len && (*p == '+' || *p == '-')) {
-        *negative = *p == '-';
-        p++;
-        len--;
+    if (text.len && (*text.data == '+' || *text.data == '-')) {
+        *negative = *text.data == '-';
+        text.data++;
+        text.len--;
     }
-    if ((len == 3 && strncasecmp(p, "inf", 3) == 0) || (len == 8 && strncasecmp(p, "infinity", 8) == 0)) {
-        return 1;
-    }
-    return len == 3 && strncasecmp(p, "nan", 3) == 0 ? 2 : 0;
+    return tl_text_is(text, "inf") || tl_text_is(text, "infinity") ? 1 : tl_text_is(text, "nan") ? 2 : 0;
 }
 
 /* Up to 19 significant digits as an integer; false when there are more. */
@@ -357,7 +364,7 @@ tl_parse tl_parse_bool(tl_bytes text, bool *out) {
                                             {"true", "t", "yes", "y", "on", "1"}};
     for (int v = 0; v < 2; v++) {
         for (size_t i = 0; i < TL_COUNT(words[v]); i++) {
-            if (strlen(words[v][i]) == text.len && strncasecmp(words[v][i], (const char *)text.data, text.len) == 0) {
+            if (tl_text_is(text, words[v][i])) {
                 *out = v;
                 return TL_PARSE_OK;
             }

@@ -47,6 +47,9 @@ tl_parse tl_parse_timestamp(tl_bytes text, int64_t *out_us, bool *zoned);
 /* 8-4-4-4-12 hex digits, or 32 without dashes; any case. */
 tl_parse tl_parse_uuid(tl_bytes text, uint8_t out[16]);
 
+/* Is it this word (given in lower case), whatever case its ASCII letters have? Without the locale's idea of case. */
+bool tl_text_is(tl_bytes text, const char *word);
+
 /* ---- values to text: NUL-terminated, the length is returned ---- */
 
 #define TL_NUM_TEXT 144 /* every `out` below has room for this much */

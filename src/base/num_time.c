@@ -1,6 +1,4 @@
 /* Text to dates, times of the day and timestamps. */
-#include <string.h>
-#include <strings.h>
 
 #include "base/civil.h"
 #include "base/num.h"
@@ -114,12 +112,11 @@ static tl_parse zone(cursor *c, int64_t *offset_us, bool *zoned) {
         c->p++;
     }
     *zoned = true;
-    size_t left = (size_t)(c->end - c->p);
-    if ((left == 1 && (*c->p | 0x20) == 'z') || (left == 3 && (strncasecmp((const char *)c->p, "utc", 3) == 0 ||
-                                                               strncasecmp((const char *)c->p, "gmt", 3) == 0))) {
+    tl_bytes rest = {c->p, (size_t)(c->end - c->p)};
+    if (tl_text_is(rest, "z") || tl_text_is(rest, "utc") || tl_text_is(rest, "gmt")) {
         return TL_PARSE_OK;
     }
-    bool negative = left && *c->p == '-';
+    bool negative = rest.len && *c->p == '-';
     if (!eat(c, '+') && !eat(c, '-')) {
         return looks_like_name(c) ? TL_PARSE_ZONE_NAME : TL_PARSE_SYNTAX;
     }
