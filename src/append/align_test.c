@@ -990,6 +990,39 @@ static void dictionaries_report_the_first_row_not_the_first_value(void **state) 
     }
 }
 
+static void long_dictionary_values_get_wide_offsets(void **state) {
+    enum { ROWS = 40000, LONG = 60000 };
+    char *text = test_memory(LONG + 1);
+    memset(text, 'w', LONG);
+    text[LONG] = '\0';
+    const char *words[] = {"short", text};
+    uint8_t *indices = test_memory(ROWS);
+    memset(indices, 0, ROWS);
+    indices[7] = 1;
+    indices[ROWS - 1] = 1;
+    table_type t = {0};
+    add_field(&t, "x", type_of("string"), false);
+    struct ArrowSchema s;
+    struct ArrowArray a;
+    tl_batch b;
+    test_table(&s, &a, 1, ROWS);
+    test_fixed(s.children[0], a.children[0], "x", "C", indices, 1, ROWS);
+    s.children[0]->dictionary = test_memory(sizeof(struct ArrowSchema));
+    a.children[0]->dictionary = test_memory(sizeof(struct ArrowArray));
+    test_strings(s.children[0]->dictionary, a.children[0]->dictionary, "", words, 2);
+    assert_int_equal(run(&t, &s, &a, &b), TL_OK);
+    assert_non_null(b.columns[0].offsets64); /* 40,000 times the longest would not fit 32 bits */
+    for (int64_t i = 0; i < ROWS; i++) {
+        tl_bytes v = tl_column_bytes(&b.columns[0], i);
+        const char *want = words[indices[i]];
+        assert_int_equal(v.len, strlen(want));
+        assert_memory_equal(v.data, want, v.len);
+    }
+    finish(&b);
+    free(indices);
+    free(text);
+}
+
 /* ---- nested ---- */
 
 static void nested_faults_name_their_path_and_row(void **state) {
@@ -1250,6 +1283,7 @@ int main(void) {
         cmocka_unit_test(insertion_time_is_stamped_where_the_input_has_none),
         cmocka_unit_test(long_values_are_cut_in_messages),
         cmocka_unit_test(dictionaries_report_the_first_row_not_the_first_value),
+        cmocka_unit_test(long_dictionary_values_get_wide_offsets),
         cmocka_unit_test(nested_faults_name_their_path_and_row),
         cmocka_unit_test(list_faults_give_the_row_of_the_list),
         cmocka_unit_test(list_views_report_the_first_row_whatever_their_order),
