@@ -23,15 +23,16 @@ void tl_pq_cursor_vector(const tl_pq_cursor *c, tl_pq_vector *out) {
 
 int64_t tl_pq_cursor_hint(const tl_pq_cursor *c, int64_t rows) {
     int64_t width = c->page.type == TL_PQ_BYTE_ARRAY ? 4 : c->page.width ? c->page.width : 1;
-    int64_t most = HINT_BYTES, more, entries = rows;
-    if (c->max_rep > 0 && c->n_rows > 0) {
-        double share = (double)rows / (double)c->n_rows;
-        entries = (int64_t)(share * (double)c->chunk->n_values);
-    }
+    int64_t most = HINT_BYTES, more;
     if (tl_i64_mul(c->chunk->compressed_size, 32, &more) && tl_i64_add(most, more, &more)) {
         most = more;
     }
-    return entries < most / width ? entries : most / width;
+    most /= width;
+    if (c->max_rep == 0 || c->n_rows == 0) {
+        return rows < most ? rows : most;
+    }
+    double entries = (double)rows / (double)c->n_rows * (double)c->chunk->n_values;
+    return entries < (double)most ? (int64_t)entries : most;
 }
 
 /* An offset index that contradicts the chunk is not used. */
