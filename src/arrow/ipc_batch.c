@@ -416,3 +416,113 @@ tl_status tl_ipc_batch(tl_flat_table batch, tl_ipc_body *body, const tl_arrow_ty
     }
     return status;
 }
+
+/* ---- dictionaries in parts ---- */
+
+/* One value after the other of `a` and `b` into bitmaps or bytes of `out`, all with offset 0. */
+static void join_bits(const uint8_t *a, int64_t na, const uint8_t *b, int64_t nb, uint8_t *out) {
+    memset(out, 0, (size_t)(na + nb + 7) / 8);
+    for (int64_t i = 0; i < na + nb; i++) {
+        const uint8_t *from = i < na ? a : b; /* NULL = all set */
+        if (!from || tl_bit(from, i < na ? i : i - na)) {
+            tl_bit_set(out, i);
+        }
+    }
+}
+
+static int64_t text_offset(const struct ArrowArray *a, int64_t width, int64_t i) {
+    const uint8_t *p = a->buffers[1];
+    return a->length == 0 ? 0 : width == 8 ? tl_load_i64(p + 8 * i) : tl_load_i32(p + 4 * i);
+}
+
+static tl_status join_text(tl_ipc_body *body, const struct ArrowArray *a, const struct ArrowArray *b, int64_t width,
+                           struct ArrowArray *out, tl_error *err) {
+    const struct ArrowArray *parts[2] = {a, b};
+    int64_t total = 0, at = 0, row = 0;
+    for (int k = 0; k < 2; k++) {
+        int64_t first = text_offset(parts[k], width, 0), last = text_offset(parts[k], width, parts[k]->length);
+        if (first < 0 || first > last || !tl_i64_add(total, last - first, &total)) {
+            return tl_fail(err, TL_INVALID, "the Arrow IPC dictionary is broken: its offsets go backwards");
+        }
+    }
+    if (width == 4 && total > INT32_MAX) {
+        return tl_fail(err, TL_UNSUPPORTED, "an Arrow IPC dictionary in parts has more than 2 GiB of text");
+    }
+    uint8_t *offsets = body_alloc(body, (size_t)(out->length + 1) * (size_t)width),
+            *data = body_alloc(body, (size_t)total);
+    if (!offsets || !data) {
+        return tl_fail_memory(err, (size_t)total);
+    }
+    for (int k = 0; k < 2; k++) {
+        int64_t n = parts[k]->length, first = text_offset(parts[k], width, 0), last = text_offset(parts[k], width, n);
+        for (int64_t i = 0; i < n + k; i++, row++) { /* the one after the last comes with the second part */
+            /* unsigned: offsets in between are not checked here, and may be anything */
+            uint64_t o = (uint64_t)at + (uint64_t)(i < n ? text_offset(parts[k], width, i) : last) - (uint64_t)first;
+            memcpy(offsets + row * width, &o, (size_t)width);
+        }
+        if (last > first) {
+            memcpy(data + at, (const uint8_t *)parts[k]->buffers[2] + first, (size_t)(last - first));
+        }
+        at += last - first;
+    }
+    out->buffers[1] = offsets;
+    out->buffers[2] = data;
+    return TL_OK;
+}
+
+static tl_status join_fixed(tl_ipc_body *body, const struct ArrowArray *a, const struct ArrowArray *b, size_t width,
+                            struct ArrowArray *out, tl_error *err) {
+    uint8_t *values = body_alloc(body, (size_t)out->length * width);
+    if (!values) {
+        return tl_fail_memory(err, (size_t)out->length * width);
+    }
+    size_t first = (size_t)a->length * width, second = (size_t)b->length * width;
+    if (first) {
+        memcpy(values, a->buffers[1], first);
+    }
+    if (second) {
+        memcpy(values + first, b->buffers[1], second);
+    }
+    out->buffers[1] = values;
+    return TL_OK;
+}
+
+static tl_status join(const tl_arrow_type *type, tl_ipc_body *body, const struct ArrowArray *a,
+                      const struct ArrowArray *b, struct ArrowArray *out, tl_error *err) {
+    bool text = type->id == TL_ARROW_STRING || type->id == TL_ARROW_BINARY;
+    bool large = type->id == TL_ARROW_LARGE_STRING || type->id == TL_ARROW_LARGE_BINARY;
+    bool fixed = type->width > 0 && type->id != TL_ARROW_DICTIONARY;
+    if (!text && !large && !fixed) {
+        char name[64];
+        tl_arrow_type_print(type, name, sizeof name);
+        return tl_fail(err, TL_UNSUPPORTED, "Arrow IPC dictionaries of %s in parts (deltas) are not read", name);
+    }
+    out->length = a->length + b->length;
+    out->null_count = -1;
+    if (a->buffers[0] || b->buffers[0]) {
+        uint8_t *bits = body_alloc(body, (size_t)(out->length + 7) / 8);
+        if (!bits) {
+            return tl_fail_memory(err, (size_t)out->length / 8);
+        }
+        join_bits(a->buffers[0], a->length, b->buffers[0], b->length, bits);
+        out->buffers[0] = bits;
+    }
+    return fixed ? join_fixed(body, a, b, (size_t)type->width, out, err)
+                 : join_text(body, a, b, large ? 8 : 4, out, err);
+}
+
+tl_status tl_ipc_join(const tl_arrow_type *type, const struct ArrowArray *a, const struct ArrowArray *b,
+                      struct ArrowArray *out, tl_error *err) {
+    out->release = NULL;
+    tl_ipc_body *body = tl_ipc_body_new(NULL, 0);
+    if (!body) {
+        return tl_fail_memory(err, sizeof *body);
+    }
+    tl_status status = array_new(body, a->n_buffers, 0, out, err);
+    status = status == TL_OK ? join(type, body, a, b, out, err) : status;
+    if (status != TL_OK && out->release) {
+        out->release(out);
+    }
+    tl_ipc_body_drop(body);
+    return status;
+}

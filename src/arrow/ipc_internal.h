@@ -76,4 +76,9 @@ tl_status tl_ipc_batch(tl_flat_table batch, tl_ipc_body *body, const tl_arrow_ty
                        bool is_dictionary, const tl_ipc_dictionaries *dictionaries, struct ArrowArray *out,
                        tl_error *err) TL_CHECKED;
 
+/* The values of `a` and then those of `b`, both from tl_ipc_batch: what a dictionary is after a delta. Fixed-width,
+ * text and bytes; TL_UNSUPPORTED for others. `a` and `b` stay as they are. */
+tl_status tl_ipc_join(const tl_arrow_type *type, const struct ArrowArray *a, const struct ArrowArray *b,
+                      struct ArrowArray *out, tl_error *err) TL_CHECKED;
+
 #endif

@@ -210,14 +210,20 @@ static tl_status read_dictionary(reader *r, message *m, tl_ipc_body *body) {
     if (!find_dictionary(&r->type, &r->fields, id, &type, &field)) {
         return tl_fail(&r->error, TL_INVALID, "the Arrow IPC input has a dictionary that no column uses");
     }
-    if (tl_flat_int(m->header, 2, 1, 0)) {
-        return tl_fail(&r->error, TL_UNSUPPORTED, "Arrow IPC dictionaries in parts (deltas) are not read");
-    }
     struct ArrowArray values;
     TL_TRY(tl_ipc_batch(tl_flat_child(m->header, 1), body, type, field, true, all, &values, &r->error));
     size_t at = 0;
     while (at < all->n && all->items[at].id != id) {
         at++;
+    }
+    if (at < all->n && tl_flat_int(m->header, 2, 1, 0)) { /* a delta: more values behind those that are there */
+        struct ArrowArray joined;
+        tl_status status = tl_ipc_join(type, &all->items[at].values, &values, &joined, &r->error);
+        values.release(&values);
+        if (status != TL_OK) {
+            return status;
+        }
+        values = joined;
     }
     if (at == all->cap) {
         size_t cap = all->cap ? 2 * all->cap : 8;

@@ -75,7 +75,8 @@ static tl_status write_all(struct ArrowIpcWriter *writer, struct ArrowArrayStrea
     if (status != TL_OK) {
         return status;
     }
-    code = ArrowIpcWriterWriteArrayView(writer, NULL, &error); /* the end-of-stream mark, in files for those who pipe them */
+    code = ArrowIpcWriterWriteArrayView(writer, NULL,
+                                        &error); /* the end-of-stream mark, in files for those who pipe them */
     code = code == NANOARROW_OK && as_file ? ArrowIpcWriterFinalizeFile(writer, &error) : code;
     return code == NANOARROW_OK ? TL_OK : failed(code, &error, err);
 }

@@ -31,10 +31,10 @@ tl_status tl_status_of_errno(int code);
 /* Arrow IPC, the stream format or the file format, which begins with "ARROW1", told apart by the first bytes. A stream
  * is read forward only from where `file` is, one message at a time; a pipe is fine. A file that can be searched is read
  * as its footer says; one from a pipe as its messages come. All types but unions; buffers compressed with zstd or lz4;
- * dictionaries, also replaced ones, not in parts. The file is closed on release when `close` is set (also on failure
- * here). Errors while reading come from the stream's calls: TL_INVALID for what is no Arrow IPC, contradicts itself or
- * is cut short, TL_UNSUPPORTED, TL_IO. Arrays come checked as far as their message goes (buffers long enough); whether
- * offsets and indices make sense is for tl_view_open to see. */
+ * dictionaries, also replaced ones and, of plain types, deltas. The file is closed on release when `close` is set (also
+ * on failure here). Errors while reading come from the stream's calls: TL_INVALID for what is no Arrow IPC, contradicts
+ * itself or is cut short, TL_UNSUPPORTED, TL_IO. Arrays come checked as far as their message goes (buffers long
+ * enough); whether offsets and indices make sense is for tl_view_open to see. */
 tl_status tl_ipc_read(FILE *file, bool close, struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
 
 /* Writes a whole stream to `file`, which stays open, as IPC stream or file format (`as_file`), not compressed. Arrays
