@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/num.h"
+#include "cli/fast_text.h"
 #include "cli/utf8.h"
 
 enum { MAX_DEPTH = 64 };
@@ -102,7 +103,10 @@ static tl_status show_float(double v, bool narrow, tl_show_style style, tl_buf *
         const char *name = isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";
         return style == TL_SHOW_JSON ? tl_buf_printf(out, "\"%s\"", name) : tl_buf_add_text(out, name);
     }
-    size_t n = narrow ? tl_print_float((float)v, text) : tl_print_double(v, text);
+    size_t n = narrow ? tl_fast_float((float)v, text) : tl_fast_double(v, text);
+    if (n == 0) {
+        n = narrow ? tl_print_float((float)v, text) : tl_print_double(v, text);
+    }
     return tl_buf_add(out, text, n);
 }
 
@@ -215,9 +219,11 @@ static tl_status show_text(const tl_shown *s, const struct ArrowArrayView *v, in
     case NANOARROW_TYPE_TIME32:
     case NANOARROW_TYPE_TIME64:
         return tl_buf_add(out, text, tl_print_time(ArrowArrayViewGetIntUnsafe(v, row), s->per_second, text));
-    case NANOARROW_TYPE_TIMESTAMP:
-        return tl_buf_add(out, text,
-                          tl_print_timestamp(ArrowArrayViewGetIntUnsafe(v, row), s->per_second, s->utc, text));
+    case NANOARROW_TYPE_TIMESTAMP: {
+        int64_t value = ArrowArrayViewGetIntUnsafe(v, row);
+        size_t n = s->per_second == 1000000 ? tl_fast_timestamp(value, s->utc, text) : 0;
+        return tl_buf_add(out, text, n ? n : tl_print_timestamp(value, s->per_second, s->utc, text));
+    }
     case NANOARROW_TYPE_DURATION: return tl_buf_add(out, text, tl_print_i64(ArrowArrayViewGetIntUnsafe(v, row), text));
     case NANOARROW_TYPE_INTERVAL_MONTHS:
     case NANOARROW_TYPE_INTERVAL_DAY_TIME:

@@ -6,8 +6,12 @@
 #include <stdint.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/num.h"
+#include "cli/fast_text.h"
 #include "cli/guess.h"
 #include "cli/split.h"
 #include "cli/utf8.h"
@@ -161,6 +165,57 @@ static void what_would_lose_something_stays_text(void **state) {
     assert_int_equal(GUESS("+"), 0);
 }
 
+/* ---- printing ---- */
+
+static uint64_t seed;
+
+static uint64_t dice(void) {
+    seed += 0x9e3779b97f4a7c15u;
+    uint64_t z = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void assert_same_text(size_t n, const char *fast, size_t m, const char *general) {
+    if (n != 0 && (n != m || memcmp(fast, general, n) != 0)) {
+        fail_msg("seed: \"%.*s\" instead of \"%.*s\"", (int)n, fast, (int)m, general);
+    }
+}
+
+static void fast_printing_is_general_printing(void **state) {
+    (void)state;
+    const char *given = getenv("TL_SEED");
+    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    print_message("TL_SEED=%llu\n", (unsigned long long)seed);
+    char fast[TL_NUM_TEXT], general[TL_NUM_TEXT];
+    size_t handled = 0;
+    for (int i = 0; i < 200000; i++) {
+        double d;
+        float f;
+        uint64_t bits = dice();
+        uint32_t narrow = (uint32_t)dice();
+        memcpy(&d, &bits, sizeof d);
+        memcpy(&f, &narrow, sizeof f);
+        if (i % 4) { /* what people measure: few digits */
+            double scale[] = {1, 10, 100, 1000, 1e6, 1e9};
+            d = (double)(int64_t)(dice() % 2000000000 - 1000000000) / scale[dice() % 6];
+            f = (float)d;
+        }
+        size_t n = tl_fast_double(d, fast);
+        handled += n > 0;
+        assert_same_text(n, fast, tl_print_double(d, general), general);
+        assert_same_text(tl_fast_float(f, fast), fast, tl_print_float(f, general), general);
+        int64_t us = (int64_t)(dice() % 400000000000000000) - 100000000000000000;
+        us = i % 3 == 0 ? us / 1000 * 1000 : i % 3 == 1 ? us / 1000000 * 1000000 : us;
+        assert_same_text(tl_fast_timestamp(us, i % 2, fast), fast, tl_print_timestamp(us, 1000000, i % 2, general),
+                         general);
+    }
+    assert_true(handled > 100000);
+    assert_int_equal(tl_fast_double(0.0, fast), 0); /* signs of zero are the general one's business */
+    assert_int_equal(tl_fast_timestamp(INT64_MIN, true, fast), 0);
+    assert_int_equal(tl_fast_timestamp(INT64_MAX, true, fast), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements_are_parted_at_semicolons_outside_of_quotes),
@@ -171,6 +226,7 @@ int main(void) {
         cmocka_unit_test(widths_count_wide_and_combining_characters),
         cmocka_unit_test(guesses_the_narrowest_type_that_every_value_is_plainly_written_as),
         cmocka_unit_test(what_would_lose_something_stays_text),
+        cmocka_unit_test(fast_printing_is_general_printing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
