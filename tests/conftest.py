@@ -97,14 +97,14 @@ def spark(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def spark_old():
+def spark_old(tmp_path_factory):
     """Reads tables with iceberg-spark-runtime 1.10.0 in a Spark of its own: spark_old([dir, ...]) -> [pyarrow.Table, ...].
 
-    Two versions of the runtime do not live in one JVM, and a start takes half a minute: hand over all tables in one call.
+    Two versions of the runtime do not live in one JVM.
     """
-    def read(dirs):
-        return harness.read_with_old_spark("1.10.0", dirs)
-    return read
+    session = harness.OldSpark("1.10.0", tmp_path_factory.mktemp("spark-old"))
+    yield session
+    session.close()
 
 
 def pytest_collection_modifyitems(items):

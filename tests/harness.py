@@ -269,31 +269,57 @@ def spark_table(frame):
 def write_from_spark(session, table_dir, out):
     """All rows of the Iceberg table in this folder as Parquet files in `out`, written by Spark."""
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
     session.read.format("iceberg").load(str(table_dir)).write.parquet(str(out))
 
 
-def read_with_old_spark(iceberg, dirs):
-    with tempfile.TemporaryDirectory() as tmp:
-        work = pathlib.Path(tmp)
-        (work / "dirs.json").write_text(json.dumps([str(d) for d in dirs]))
-        run = subprocess.run([sys.executable, __file__, iceberg, tmp], capture_output=True, text=True, timeout=600)
-        if run.returncode == 77:
-            pytest.skip(run.stdout.strip())
-        assert run.returncode == 0, f"Spark with Iceberg {iceberg}: {run.stderr[-4000:]}"
-        return [pq.read_table(work / f"{i}") for i in range(len(dirs))]
+class OldSpark:
+    """Spark with another version of iceberg-spark-runtime, which needs a JVM and so a process of its own; started at the first
+    call, ended by close(). spark(dirs) -> the rows of the tables in these folders, as pyarrow.Tables."""
+
+    def __init__(self, iceberg, work):
+        self.iceberg, self.work, self.process, self.calls = iceberg, pathlib.Path(work), None, 0
+
+    def __call__(self, dirs):
+        if self.process is None:
+            self.process = subprocess.Popen([sys.executable, __file__, self.iceberg, str(self.work)], text=True,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(self.work / "log", "w"))
+        self.calls += 1
+        out = self.work / str(self.calls)
+        print(json.dumps({"dirs": [str(d) for d in dirs], "out": str(out)}), file=self.process.stdin, flush=True)
+        for line in self.process.stdout:
+            if line.startswith("answer: "):
+                answer = json.loads(line.removeprefix("answer: "))
+                break
+        else:
+            raise AssertionError(f"Spark with Iceberg {self.iceberg} ended: {(self.work / 'log').read_text()[-4000:]}")
+        if "skip" in answer:
+            pytest.skip(answer["skip"])
+        assert "error" not in answer, f"Spark with Iceberg {self.iceberg}: {answer['error'][:4000]}"
+        return [pq.read_table(out / str(i)) for i in range(len(dirs))]
+
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait(timeout=120)
 
 
-def _old_spark_main(iceberg, tmp):
-    """The process behind read_with_old_spark: dirs.json in, folders <i> of Parquet files out."""
-    work = pathlib.Path(tmp)
-    try:
-        session = start_spark(iceberg, work)
-    except pytest.skip.Exception as reason:
-        print(reason)
-        sys.exit(77)
-    for i, path in enumerate(json.loads((work / "dirs.json").read_text())):
-        write_from_spark(session, path, work / f"{i}")
-    session.stop()
+def _old_spark_main(iceberg, work):
+    """The process behind OldSpark: a request a line in, Parquet folders out, an answer a line."""
+    session = None
+    for line in sys.stdin:
+        request, answer = json.loads(line), {}
+        try:
+            session = session or start_spark(iceberg, pathlib.Path(work))
+            for i, path in enumerate(request["dirs"]):
+                write_from_spark(session, path, f"{request['out']}/{i}")
+        except pytest.skip.Exception as reason:
+            answer = {"skip": str(reason)}
+        except Exception as e:
+            answer = {"error": str(e)}
+        print("answer: " + json.dumps(answer), flush=True)
+    if session:
+        session.stop()
 
 
 if __name__ == "__main__":
