@@ -289,7 +289,8 @@ static void print_encodings(const tl_appender *a) {
                                             [TL_PQ_BYTE_STREAM_SPLIT] = "split"};
     for (int32_t i = 0; i < a->leaves.n_leaves; i++) {
         tl_pq_encoding e = a->encoder.options[i].encoding;
-        (void)printf(" %s=%s", a->leaves.schema[a->leaves.leaves[i].element].name,
+        (void)printf(" %s=%s%s", a->leaves.schema[a->leaves.leaves[i].element].name,
+                     a->encoder.options[i].sort_dictionary ? "sorted-" : "",
                      e < TL_COUNT(encodings) && encodings[e] ? encodings[e] : "?");
     }
     (void)printf("\n");

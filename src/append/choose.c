@@ -12,9 +12,16 @@
 #define SAMPLE_LEAST 1024u
 #define SMALL_ROWS 256u /* row groups too small for a choice to matter */
 #define SAMPLED_GROUPS 2u
-#define CANDIDATES 3
+#define CANDIDATES 4
 #define DICTIONARY_VALUES 131072.0 /* where the column writer falls back */
 #define NEAR_ENOUGH 1.02           /* a dictionary may be that much larger: it is read fastest */
+#define SORT_GAIN 0.99             /* ... and is sorted only if that saves this much: sorting takes time */
+
+/* A way to write a leaf. */
+typedef struct candidate {
+    tl_pq_encoding encoding;
+    bool sorted; /* the dictionary */
+} candidate;
 
 typedef struct choosing {
     tl_encoder *e;
@@ -39,28 +46,30 @@ static tl_pq_encoding default_encoding(const tl_pq_column_options *o) {
     }
 }
 
-/* The encodings a leaf may have, dictionary first; returns how many. */
-static int candidates_of(const tl_pq_column_options *o, bool compact, tl_pq_encoding out[CANDIDATES]) {
+/* The ways a leaf may be written, dictionaries first; returns how many. Numbers have a sorted dictionary second. */
+static int candidates_of(const tl_pq_column_options *o, bool compact, candidate out[CANDIDATES]) {
     int n = 0;
     switch (o->type) {
     case TL_PQ_INT32:
     case TL_PQ_INT64:
-        out[n++] = TL_PQ_RLE_DICTIONARY;
-        out[n++] = TL_PQ_DELTA_BINARY_PACKED;
-        out[n++] = TL_PQ_PLAIN;
+        out[n++] = (candidate){TL_PQ_RLE_DICTIONARY, false};
+        out[n++] = (candidate){TL_PQ_RLE_DICTIONARY, true};
+        out[n++] = (candidate){TL_PQ_DELTA_BINARY_PACKED, false};
+        out[n++] = (candidate){TL_PQ_PLAIN, false};
         return n;
     case TL_PQ_FLOAT:
     case TL_PQ_DOUBLE:
-        out[n++] = TL_PQ_RLE_DICTIONARY;
+        out[n++] = (candidate){TL_PQ_RLE_DICTIONARY, false};
+        out[n++] = (candidate){TL_PQ_RLE_DICTIONARY, true};
         if (compact) {
-            out[n++] = TL_PQ_BYTE_STREAM_SPLIT;
+            out[n++] = (candidate){TL_PQ_BYTE_STREAM_SPLIT, false};
         }
-        out[n++] = TL_PQ_PLAIN;
+        out[n++] = (candidate){TL_PQ_PLAIN, false};
         return n;
     case TL_PQ_BYTE_ARRAY:
     case TL_PQ_FIXED:
-        out[n++] = TL_PQ_RLE_DICTIONARY;
-        out[n++] = TL_PQ_PLAIN;
+        out[n++] = (candidate){TL_PQ_RLE_DICTIONARY, false};
+        out[n++] = (candidate){TL_PQ_PLAIN, false};
         return n;
     default: return 0;
     }
@@ -178,7 +187,10 @@ static tl_row_set sample_set(const choosing *c, uint32_t k) {
 static double projected(const tl_pq_chunk *chunk, double scale, const distinct *d) {
     double dictionary = (double)chunk->meta.data_page_offset; /* relative to the chunk: what stands before the pages */
     double pages = (double)chunk->bytes.len - dictionary;
-    if (dictionary == 0 || !d) {
+    if (!d) { /* nothing is known of nested values: the dictionary grows with the rows */
+        return (pages + dictionary) * scale;
+    }
+    if (dictionary == 0) {
         return pages * scale;
     }
     if (d->expected > DICTIONARY_VALUES) {
@@ -210,10 +222,11 @@ static tl_status try_candidate(choosing *c, int32_t column, uint32_t k, int i, c
     const tl_leaves *l = c->e->leaves;
     int32_t first = l->first_leaf[column], n_leaves = l->first_leaf[column + 1] - first;
     for (int32_t leaf = 0; leaf < n_leaves; leaf++) {
-        tl_pq_encoding list[CANDIDATES];
+        candidate list[CANDIDATES];
         int n = candidates_of(&c->e->options[first + leaf], c->compact, list);
         if (i < n) {
-            c->e->options[first + leaf].encoding = list[i];
+            c->e->options[first + leaf].encoding = list[i].encoding;
+            c->e->options[first + leaf].sort_dictionary = list[i].sorted;
         }
     }
     tl_pq_chunk *chunks = tl_calloc((size_t)n_leaves, sizeof *chunks);
@@ -231,27 +244,30 @@ static tl_status try_candidate(choosing *c, int32_t column, uint32_t k, int i, c
     return status;
 }
 
+/* The smallest of the candidates from `from` on. */
+static int smallest(const double *sizes, int from, int n) {
+    int best = from;
+    for (int i = from + 1; i < n; i++) {
+        best = sizes[i] < sizes[best] ? i : best;
+    }
+    return best;
+}
+
 static void decide(choosing *c, int32_t leaf, const double *sizes) {
     tl_pq_column_options *o = &c->e->options[leaf];
-    tl_pq_encoding list[CANDIDATES];
-    int n = candidates_of(o, c->compact, list), best = 0;
-    for (int i = 1; i < n; i++) {
-        if (sizes[i] < sizes[best]) {
-            best = i;
-        }
+    candidate list[CANDIDATES];
+    int n = candidates_of(o, c->compact, list);
+    if (n == 0) {
+        o->encoding = default_encoding(o);
+        return;
     }
-    if (n > 0 && sizes[0] <= sizes[best] * NEAR_ENOUGH) {
-        best = 0;
-    }
-    o->encoding = n > 0 ? list[best] : default_encoding(o);
-    o->fallback = TL_PQ_PLAIN;
-    if (o->encoding == TL_PQ_RLE_DICTIONARY && n > 1) { /* what follows when the dictionary overflows after all */
-        int next = 1;
-        for (int i = 2; i < n; i++) {
-            next = sizes[i] < sizes[next] ? i : next;
-        }
-        o->fallback = list[next];
-    }
+    int dictionary = list[1].sorted && sizes[1] < sizes[0] * SORT_GAIN ? 1 : 0;
+    int others = list[1].sorted ? 2 : 1, other = smallest(sizes, others, n);
+    int best = sizes[dictionary] <= sizes[other] * NEAR_ENOUGH ? dictionary : other;
+    o->encoding = list[best].encoding;
+    o->sort_dictionary = list[best].sorted;
+    /* what follows when the dictionary overflows after all */
+    o->fallback = best == dictionary ? list[other].encoding : TL_PQ_PLAIN;
 }
 
 static tl_status choose_by_sample(choosing *c, int32_t column, tl_encode_scratch *scratch, tl_error *err) {
@@ -265,7 +281,7 @@ static tl_status choose_by_sample(choosing *c, int32_t column, tl_encode_scratch
     tl_status status = TL_OK;
     int tries = 1;
     for (int32_t leaf = 0; leaf < n_leaves; leaf++) {
-        tl_pq_encoding list[CANDIDATES];
+        candidate list[CANDIDATES];
         int n = candidates_of(&c->e->options[first + leaf], c->compact, list);
         tries = n > tries ? n : tries;
     }
@@ -294,6 +310,7 @@ static tl_status choose_column(void *ctx, size_t i, unsigned worker, tl_error *e
         tl_pq_column_options *o = &c->e->options[leaf];
         o->encoding = how == TL_HOW_TIME ? TL_PQ_DELTA_BINARY_PACKED : default_encoding(o);
         o->fallback = TL_PQ_PLAIN;
+        o->sort_dictionary = false;
         if ((how == TL_HOW_CONSTANT || how == TL_HOW_SERIES) && o->type != TL_PQ_BOOLEAN) {
             o->encoding = TL_PQ_RLE_DICTIONARY;
         }

@@ -10,6 +10,7 @@ struct tl_pq_column_writer {
     tl_pq_order order;
     tl_pq_stage stage;
     tl_pq_dictionary dictionary;
+    tl_pq_held held; /* pages that wait for the dictionary to be sorted */
     bool dictionary_full; /* the rest goes to the fall-back, from the next row on */
     tl_pq_chunk_build chunk;
     bool finished;
@@ -140,6 +141,7 @@ tl_status tl_pq_column_writer_reset(tl_pq_column_writer *w, const tl_pq_column_o
     TL_TRY(tl_pq_said(tl_pq_dictionary_begin(&w->dictionary, w->stage.width, (uint32_t)o->dictionary_max_values,
                                              (size_t)o->dictionary_max_bytes),
                       err));
+    tl_pq_held_begin(&w->held);
     tl_pq_chunk_build_begin(&w->chunk, o);
     begin_page(w, o->encoding);
     return TL_OK;
@@ -165,6 +167,7 @@ void tl_pq_column_writer_free(tl_pq_column_writer *w) {
     }
     tl_pq_stage_free(&w->stage);
     tl_pq_dictionary_free(&w->dictionary);
+    tl_pq_held_free(&w->held);
     tl_pq_chunk_build_free(&w->chunk);
     tl_buf_free(&w->def_bytes);
     tl_buf_free(&w->rep_bytes);
@@ -176,6 +179,10 @@ void tl_pq_column_writer_free(tl_pq_column_writer *w) {
 
 /* ---- pages ---- */
 
+static bool sorts_dictionary(const tl_pq_column_writer *w) {
+    return w->o.sort_dictionary && (w->stage.width == 4 || w->stage.width == 8) && w->o.type != TL_PQ_FIXED;
+}
+
 static tl_status close_page(tl_pq_column_writer *w, tl_error *err) {
     if (w->n_levels == 0) {
         return TL_OK;
@@ -183,9 +190,10 @@ static tl_status close_page(tl_pq_column_writer *w, tl_error *err) {
     TL_TRY(tl_pq_said(tl_pq_rle_end(&w->def), err));
     TL_TRY(tl_pq_said(tl_pq_rle_end(&w->rep), err));
     tl_pq_encoding encoding = w->stage.encoding;
+    bool hold = encoding == TL_PQ_RLE_DICTIONARY && w->dictionary.n > 0 && sorts_dictionary(w);
     if (encoding == TL_PQ_RLE_DICTIONARY && w->dictionary.n == 0) {
         encoding = TL_PQ_PLAIN; /* nulls alone, and there may never be a dictionary page */
-    } else {
+    } else if (!hold) {
         TL_TRY(tl_pq_said(tl_pq_stage_encode(&w->stage, w->dictionary.n, &w->body), err));
     }
     const tl_pq_page_facts facts = {.n_levels = w->n_levels,
@@ -196,7 +204,8 @@ static tl_status close_page(tl_pq_column_writer *w, tl_error *err) {
                                     .body = tl_buf_bytes(&w->body),
                                     .encoding = encoding,
                                     .bounds = &w->bounds};
-    TL_TRY(tl_pq_chunk_build_page(&w->chunk, &facts, err));
+    TL_TRY(hold ? tl_pq_said(tl_pq_held_add(&w->held, &w->stage, &facts), err)
+                : tl_pq_chunk_build_page(&w->chunk, &facts, err));
     begin_page(w, w->stage.encoding);
     return TL_OK;
 }
@@ -204,6 +213,7 @@ static tl_status close_page(tl_pq_column_writer *w, tl_error *err) {
 /* After a dictionary overflow: the page so far keeps its indices, later ones use the fall-back. Between rows only. */
 static tl_status fall_back(tl_pq_column_writer *w, tl_error *err) {
     TL_TRY(close_page(w, err));
+    TL_TRY(tl_pq_held_release(&w->held, &w->dictionary, &w->body, &w->chunk, err));
     w->stage.encoding = w->o.fallback;
     w->dictionary_full = false;
     return TL_OK;
@@ -582,12 +592,12 @@ tl_status tl_pq_column_writer_add_run(tl_pq_column_writer *w, const void *value,
 /* ---- the end ---- */
 
 int64_t tl_pq_column_writer_rows(const tl_pq_column_writer *w) {
-    return w->chunk.n_rows + w->n_rows;
+    return w->chunk.n_rows + w->held.n_rows + w->n_rows;
 }
 
 size_t tl_pq_column_writer_bytes(const tl_pq_column_writer *w) {
     bool dictionary = w->o.encoding == TL_PQ_RLE_DICTIONARY;
-    return w->chunk.pages.len + w->def_bytes.len + w->rep_bytes.len + (dictionary ? w->dictionary.values.len : 0) +
+    return w->chunk.pages.len + w->held.indices.len / 2 + w->def_bytes.len + w->rep_bytes.len + (dictionary ? w->dictionary.values.len : 0) +
            tl_pq_stage_estimate(&w->stage, w->dictionary.n);
 }
 
@@ -597,6 +607,7 @@ tl_status tl_pq_column_writer_finish(tl_pq_column_writer *w, tl_pq_chunk *out, t
         return tl_fail(err, TL_INTERNAL, "the column chunk is finished already");
     }
     TL_TRY(close_page(w, err));
+    TL_TRY(tl_pq_held_release(&w->held, &w->dictionary, &w->body, &w->chunk, err));
     w->finished = true;
     return tl_pq_chunk_build_finish(&w->chunk, &w->dictionary, out, err);
 }

@@ -324,6 +324,7 @@ static tl_pq_column_options random_options(trip *t, const tl_pq_leaf *leaf) {
     o.codec = codecs[below(t, TL_COUNT(codecs))];
     o.dictionary_max_values = one_in(t, 2) ? (int32_t)below(t, 60) : 0;
     o.dictionary_max_bytes = one_in(t, 4) ? 1 + (int32_t)below(t, 300) : 0;
+    o.sort_dictionary = one_in(t, 2);
     o.page_rows = one_in(t, 4) ? 0 : 1 + (int32_t)below(t, one_in(t, 3) ? 5 : 400);
     o.page_bytes = one_in(t, 2) ? 0 : 1 + (int32_t)below(t, 2000);
     o.bounds_bytes = one_in(t, 3) ? 0 : 1 + (int32_t)below(t, 12);

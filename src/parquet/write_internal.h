@@ -5,6 +5,7 @@
  *     column_writer.c   cuts what comes in into pages
  *       stage.c         holds one page's values and encodes them (encode_*.c, dictionary.c)
  *       bounds.c        least and greatest value of a page and of the chunk
+ *       held_pages.c    pages that wait for a dictionary to be sorted
  *       chunk.c         levels + values -> compressed page in the chunk, page index, chunk metadata
  */
 #ifndef TL_PARQUET_WRITE_INTERNAL_H
@@ -214,6 +215,22 @@ tl_status tl_pq_chunk_build_page(tl_pq_chunk_build *c, const tl_pq_page_facts *p
 /* `dictionary` (NULL = none) is written when a page points into it. */
 tl_status tl_pq_chunk_build_finish(tl_pq_chunk_build *c, const tl_pq_dictionary *dictionary, tl_pq_chunk *out,
                                    tl_error *err) TL_CHECKED;
+
+/* ---- pages that wait for a sorted dictionary (held_pages.c) ---- */
+
+typedef struct tl_pq_held {
+    tl_buf pages, levels, indices, runs;
+    int64_t n_rows;
+} tl_pq_held;
+
+void tl_pq_held_free(tl_pq_held *h);
+void tl_pq_held_begin(tl_pq_held *h); /* forgets pages, keeps memory */
+/* Keeps the page that `stage` holds as indices; `facts` without body. */
+tl_status tl_pq_held_add(tl_pq_held *h, const tl_pq_stage *stage, const tl_pq_page_facts *facts) TL_CHECKED;
+/* Sorts the dictionary (numbers of 4 or 8 bytes) and writes the pages to the chunk. No value can be mapped after that.
+ * `body` is scratch. */
+tl_status tl_pq_held_release(tl_pq_held *h, tl_pq_dictionary *d, tl_buf *body, tl_pq_chunk_build *chunk,
+                             tl_error *err) TL_CHECKED;
 
 /* The message of a failed allocation goes to `err`; other statuses pass through. */
 static inline tl_status tl_pq_said(tl_status status, tl_error *err) {
