@@ -282,3 +282,19 @@ def test_every_primitive_type_can_be_the_series_key(tl, peer, name):
 
 def fixed(table):
     return fixed_as_binary(table, "k") if pa.types.is_fixed_size_binary(table.schema.field("k").type) else table
+
+
+# ---- codecs ------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed", "ZSTD at level 19"])
+def test_every_codec_is_read_by_everyone(tl, peer, codec):
+    table = values.everything()
+    name, _, level = codec.partition(" at level ")
+    properties = ["--prop", f"write.parquet.compression-codec={name}"] + (["--prop", f"write.parquet.compression-level={level}"] if level else [])
+    tl.create("t", table.schema, *CREATE, *properties)
+    tl.append("t", table)
+    [written] = {pq.ParquetFile(p).metadata.row_group(0).column(0).compression for p in tl.table_dir("t").rglob("data/**/*.parquet")}
+    assert written == {"lz4": "LZ4"}.get(name.lower(), name.upper())
+    for rows in (tl.sql("select * from t"), lakes.c_api(tl.lake, "t"), lakes.peer(peer, tl.lake, "t"), lakes.duckdb(tl.table_dir("t"))):
+        check(rows, table)
+    check_pyiceberg(lakes.pyiceberg(tl.table_dir("t")), table)
