@@ -10,7 +10,7 @@ struct tl_pq_column_writer {
     tl_pq_order order;
     tl_pq_stage stage;
     tl_pq_dictionary dictionary;
-    tl_pq_held held; /* pages that wait for the dictionary to be sorted */
+    tl_pq_held held;      /* pages that wait for the dictionary to be sorted */
     bool dictionary_full; /* the rest goes to the fall-back, from the next row on */
     tl_pq_chunk_build chunk;
     bool finished;
@@ -597,8 +597,8 @@ int64_t tl_pq_column_writer_rows(const tl_pq_column_writer *w) {
 
 size_t tl_pq_column_writer_bytes(const tl_pq_column_writer *w) {
     bool dictionary = w->o.encoding == TL_PQ_RLE_DICTIONARY;
-    return w->chunk.pages.len + w->held.indices.len / 2 + w->def_bytes.len + w->rep_bytes.len + (dictionary ? w->dictionary.values.len : 0) +
-           tl_pq_stage_estimate(&w->stage, w->dictionary.n);
+    return w->chunk.pages.len + w->held.indices.len / 2 + w->def_bytes.len + w->rep_bytes.len +
+           (dictionary ? w->dictionary.values.len : 0) + tl_pq_stage_estimate(&w->stage, w->dictionary.n);
 }
 
 tl_status tl_pq_column_writer_finish(tl_pq_column_writer *w, tl_pq_chunk *out, tl_error *err) {
