@@ -13,12 +13,18 @@ tl_i128 tl_view_whole(const tl_view *v, int64_t i) {
     return v->type->id == TL_ARROW_UINT64 ? (tl_i128)(uint64_t)x : x;
 }
 
+#define E19 ((tl_u128)UINT64_C(10000000000000000000))
+#define TEN_POWERS(by)                                                                                                 \
+    by * 1u, by * 10u, by * 100u, by * 1000u, by * 10000u, by * 100000u, by * 1000000u, by * 10000000u,                \
+        by * 100000000u, by * 1000000000u, by *UINT64_C(10000000000), by *UINT64_C(100000000000),                      \
+        by *UINT64_C(1000000000000), by *UINT64_C(10000000000000), by *UINT64_C(100000000000000),                      \
+        by *UINT64_C(1000000000000000), by *UINT64_C(10000000000000000), by *UINT64_C(100000000000000000),             \
+        by *UINT64_C(1000000000000000000)
+
 tl_u128 tl_power_of_ten(int32_t n) {
-    tl_u128 v = 1;
-    for (; n > 0; n--) {
-        v *= 10;
-    }
-    return v;
+    static const tl_u128 powers[] = {TEN_POWERS((tl_u128)1), TEN_POWERS(E19), E19 * E19};
+    _Static_assert(TL_COUNT(powers) == 39, "10^0 to 10^38");
+    return powers[n];
 }
 
 bool tl_rescale(tl_i128 v, int32_t by, int32_t precision, tl_i128 *out) {
