@@ -8,6 +8,7 @@
 #include "cli/ingest.h"
 #include "cli/schema_text.h"
 #include "cli/spool.h"
+#include "cli/stop.h"
 
 /* Standard input is read twice when types are guessed: it is kept, and becomes descriptor 0 again. */
 static tl_status keep_stdin(const tl_paths *paths, bool *kept, tl_error *err) {
@@ -161,6 +162,9 @@ static tl_status run_import(tl_cli *cli, tl_error *err) {
     TL_TRY(tl_value_count(cli, "rows-per-commit", 0, &rows, err)); /* wrong usage is told first */
     TL_TRY(tl_ingest_options(cli, &options, err));
     tl_status status = tl_cli_full_name(cli->operands[0], &name, err);
+    if (status == TL_OK) {
+        status = tl_stop_install(err);
+    }
     if (status == TL_OK) {
         status = tl_paths_find(cli->operands + 1, (size_t)cli->n_operands - 1, &paths, err);
     }

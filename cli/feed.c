@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cli/input.h"
+#include "cli/stop.h"
 
 struct tl_feed {
     const tl_paths *paths;
@@ -109,7 +110,7 @@ static tl_status next_batch(tl_feed *f, struct ArrowArray *out, tl_error *err) {
 }
 
 static int fail_code(tl_status status) {
-    return status == TL_NO_MEMORY ? ENOMEM : status == TL_IO ? EIO : EINVAL;
+    return status == TL_CANCELLED ? ECANCELED : status == TL_NO_MEMORY ? ENOMEM : status == TL_IO ? EIO : EINVAL;
 }
 
 static bool same_schema(const struct ArrowSchema *a, const struct ArrowSchema *b) {
@@ -178,6 +179,12 @@ static int stream_next(struct ArrowArrayStream *self, struct ArrowArray *out) {
         f->watch(f->watch_ctx);
     }
     tl_status status = advance(f, out, &f->error);
+    if (tl_stopped()) { /* between two batches, or the reason why there is none */
+        if (out->release) {
+            out->release(out);
+        }
+        status = tl_stop_fail(&f->error);
+    }
     return status == TL_OK ? 0 : fail_code(status);
 }
 
@@ -218,6 +225,7 @@ tl_status tl_feed_skip(tl_feed *f, tl_error *err) {
         if (f->ended) {
             return TL_OK;
         }
+        TL_TRY(tl_stopped() ? tl_stop_fail(err) : TL_OK);
         TL_TRY(advance(f, &batch, err));
         if (!batch.release) {
             return TL_OK;

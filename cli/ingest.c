@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "cli/progress.h"
 #include "cli/show.h"
+#include "cli/stop.h"
 
 tl_status tl_ingest_options(tl_cli *cli, tl_input_options *out, tl_error *err) {
     *out = (tl_input_options){0};
@@ -33,14 +34,82 @@ void tl_ingest_options_free(tl_input_options *o) {
     o->n_nulls = 0;
 }
 
-/* One run of appends. */
+/* ---- what is told ---- */
+
+static double seconds_since(int64_t begin_us) {
+    return (double)(tl_env_monotonic_us(tl_env_default()) - begin_us) / 1e6;
+}
+
+void tl_ingested_add(tl_ingested *t, int64_t number, const tl_append_result *result) {
+    if (result->duplicate) {
+        fprintf(stderr, "commit %lld: was there already, nothing added [%.1fs]\n", (long long)number,
+                seconds_since(t->begin_us));
+        t->duplicates++;
+    } else if (result->snapshot_id >= 0) {
+        fprintf(stderr, "commit %lld: %lld rows, %lld files, %.1f MB, commit %.0f ms [%.1fs]\n", (long long)number,
+                (long long)result->rows, (long long)result->files, (double)result->bytes / 1e6,
+                (double)result->commit_us / 1e3, seconds_since(t->begin_us));
+        t->commits++;
+    }
+    t->rows += result->rows;
+    t->files += result->files;
+    t->bytes += result->bytes;
+    t->version = result->version;
+}
+
+static tl_status print_json(const tl_ingested *t, double seconds, tl_error *err) {
+    tl_buf name = {0};
+    tl_status status = tl_show_json_text(tl_bytes_of(t->name), &name);
+    if (status == TL_OK) {
+        printf("{\"table\":%.*s,\"rows\":%lld,\"commits\":%lld,\"duplicates\":%lld,\"files\":%lld,\"bytes\":%lld,"
+               "\"seconds\":%.6f,\"version\":%lld",
+               (int)name.len, (const char *)name.data, (long long)t->rows, (long long)t->commits,
+               (long long)t->duplicates, (long long)t->files, (long long)t->bytes, seconds, (long long)t->version);
+        if (t->rejected >= 0) {
+            printf(",\"rejected\":%lld", (long long)t->rejected);
+        }
+        printf("}\n");
+    }
+    tl_buf_free(&name);
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, strlen(t->name));
+}
+
+tl_status tl_ingested_print(const tl_ingested *t, bool json, tl_error *err) {
+    double seconds = seconds_since(t->begin_us);
+    double rate = seconds > 0 ? (double)t->rows / seconds : 0;
+    if (json) {
+        return print_json(t, seconds, err);
+    }
+    printf("%s: appended %lld rows in %lld commits, %.2fs (%.0f rows/s) → v%lld", t->name, (long long)t->rows,
+           (long long)t->commits, seconds, rate, (long long)t->version);
+    if (t->rejected > 0) {
+        printf("; %lld line%s rejected", (long long)t->rejected, t->rejected == 1 ? "" : "s");
+    }
+    printf("\n");
+    return TL_OK;
+}
+
+void tl_ingested_prefix(const tl_ingested *t, tl_status status, tl_error *err) {
+    if (status == TL_CANCELLED) {
+        if (t->commits > 0) {
+            (void)tl_fail(err, status, "interrupted; %lld commits (%lld rows) are in, the rest is not",
+                          (long long)t->commits, (long long)t->rows);
+        } else {
+            (void)tl_fail(err, status, "interrupted; nothing was committed");
+        }
+    } else if (t->commits > 0) {
+        tl_error_prefix(err, "after %lld commits (%lld rows), which stand: ", (long long)t->commits,
+                        (long long)t->rows);
+    }
+}
+
+/* ---- one run of appends ---- */
+
 typedef struct run {
     tl_cli *cli;
-    const char *name;
     tl_feed *feed;
     tl_progress bar;
-    int64_t begin_us;
-    int64_t commits, duplicates, rows, files, bytes, version;
+    tl_ingested total;
 } run;
 
 static void watch(void *ctx) {
@@ -53,34 +122,15 @@ static void watch(void *ctx) {
     tl_progress_show(&r->bar, size ? (double)done / (double)size : -1, note);
 }
 
-static double seconds_since(int64_t begin_us) {
-    return (double)(tl_env_monotonic_us(tl_env_default()) - begin_us) / 1e6;
-}
-
-static void report_commit(run *r, int64_t number, const tl_append_result *result) {
-    tl_progress_end(&r->bar);
-    if (result->duplicate) {
-        fprintf(stderr, "commit %lld: was there already, nothing added [%.1fs]\n", (long long)number,
-                seconds_since(r->begin_us));
-        r->duplicates++;
-    } else if (result->snapshot_id >= 0) {
-        fprintf(stderr, "commit %lld: %lld rows, %lld files, %.1f MB, commit %.0f ms [%.1fs]\n", (long long)number,
-                (long long)result->rows, (long long)result->files, (double)result->bytes / 1e6,
-                (double)result->commit_us / 1e3, seconds_since(r->begin_us));
-        r->commits++;
-    }
-    r->rows += result->rows;
-    r->files += result->files;
-    r->bytes += result->bytes;
-    r->version = result->version;
-}
-
 static tl_status append_all(run *r, int64_t rows_per_commit, tl_error *err) {
     const char *batch_id = tl_value(r->cli, "batch-id");
     for (int64_t number = 0;; number++) {
         struct ArrowArrayStream stream;
         bool more;
-        TL_TRY(tl_feed_stream(r->feed, rows_per_commit, &stream, &more, err));
+        tl_status begun = tl_feed_stream(r->feed, rows_per_commit, &stream, &more, err);
+        if (begun != TL_OK) { /* a read that was given up is told by each format in its own way */
+            return tl_stopped() ? tl_stop_fail(err) : begun;
+        }
         if (!more) {
             return TL_OK;
         }
@@ -91,38 +141,21 @@ static tl_status append_all(run *r, int64_t rows_per_commit, tl_error *err) {
         }
         tl_append_params params = {.batch_id = id, .no_maintain = tl_has(r->cli, "no-maintain")};
         tl_append_result result;
-        tl_status status = tl_append(r->cli->lake, r->name, &stream, &params, &result, err);
+        tl_status status = tl_append(r->cli->lake, r->total.name, &stream, &params, &result, err);
         tl_free(id);
         if (status != TL_OK) {
             tl_progress_end(&r->bar);
-            tl_feed_locate(r->feed, err);
+            if (status != TL_CANCELLED) {
+                tl_feed_locate(r->feed, err);
+            }
             return status;
         }
-        report_commit(r, number, &result);
+        tl_progress_end(&r->bar);
+        tl_ingested_add(&r->total, number, &result);
         if (result.duplicate) {
             TL_TRY(tl_feed_skip(r->feed, err)); /* its rows were not read */
         }
     }
-}
-
-static tl_status report(const run *r, tl_error *err) {
-    double seconds = seconds_since(r->begin_us);
-    double rate = seconds > 0 ? (double)r->rows / seconds : 0;
-    if (!tl_has(r->cli, "json")) {
-        printf("%s: appended %lld rows in %lld commits, %.2fs (%.0f rows/s) → v%lld\n", r->name, (long long)r->rows,
-               (long long)r->commits, seconds, rate, (long long)r->version);
-        return TL_OK;
-    }
-    tl_buf name = {0};
-    tl_status status = tl_show_json_text(tl_bytes_of(r->name), &name);
-    if (status == TL_OK) {
-        printf("{\"table\":%.*s,\"rows\":%lld,\"commits\":%lld,\"duplicates\":%lld,\"files\":%lld,\"bytes\":%lld,"
-               "\"seconds\":%.6f,\"version\":%lld}\n",
-               (int)name.len, (const char *)name.data, (long long)r->rows, (long long)r->commits,
-               (long long)r->duplicates, (long long)r->files, (long long)r->bytes, seconds, (long long)r->version);
-    }
-    tl_buf_free(&name);
-    return status == TL_OK ? TL_OK : tl_fail_memory(err, strlen(r->name));
 }
 
 tl_status tl_ingest(tl_cli *cli, const char *full_name, const tl_paths *paths, tl_input_options *options,
@@ -131,8 +164,11 @@ tl_status tl_ingest(tl_cli *cli, const char *full_name, const tl_paths *paths, t
     TL_TRY(tl_value_count(cli, "rows-per-commit", 10000000, &rows_per_commit, err));
     tl_table *table = NULL;
     TL_TRY(tl_lake_table(cli->lake, full_name, &table, err));
-    run r = {
-        .cli = cli, .name = full_name, .begin_us = tl_env_monotonic_us(tl_env_default()), .version = table->version};
+    run r = {.cli = cli,
+             .total = {.name = full_name,
+                       .begin_us = tl_env_monotonic_us(tl_env_default()),
+                       .version = table->version,
+                       .rejected = -1}};
     options->schema = tl_metadata_schema(&table->metadata);
     tl_status status = tl_feed_create(paths, options, &r.feed, err);
     if (status == TL_OK) {
@@ -140,16 +176,15 @@ tl_status tl_ingest(tl_cli *cli, const char *full_name, const tl_paths *paths, t
         tl_feed_watch(r.feed, watch, &r);
         status = append_all(&r, rows_per_commit, err);
         tl_progress_end(&r.bar);
-        if (status != TL_OK && r.commits > 0) {
-            tl_error_prefix(err, "after %lld commits (%lld rows), which stand: ", (long long)r.commits,
-                            (long long)r.rows);
+        if (status != TL_OK) {
+            tl_ingested_prefix(&r.total, status, err);
         }
     }
     if (status == TL_OK) {
-        status = report(&r, err);
+        status = tl_ingested_print(&r.total, tl_has(cli, "json"), err);
     }
     if (committed) {
-        *committed = r.commits;
+        *committed = r.total.commits;
     }
     tl_feed_free(r.feed);
     options->schema = NULL;

@@ -15,6 +15,20 @@ void tl_ingest_options_free(tl_input_options *o);
 tl_status tl_ingest(tl_cli *cli, const char *full_name, const tl_paths *paths, tl_input_options *options,
                     int64_t *committed, tl_error *err) TL_CHECKED;
 
+/* What a run of appends came to so far, and its lines of text. */
+typedef struct tl_ingested {
+    const char *name; /* of the table */
+    int64_t begin_us;
+    int64_t commits, duplicates, rows, files, bytes, version;
+    int64_t rejected; /* lines; -1 = nothing is rejected in this kind of run */
+} tl_ingested;
+/* Adds a commit, with a line on stderr. */
+void tl_ingested_add(tl_ingested *t, int64_t number, const tl_append_result *result);
+/* The closing line on stdout. */
+tl_status tl_ingested_print(const tl_ingested *t, bool json, tl_error *err) TL_CHECKED;
+/* What an error has to say about the commits before it. */
+void tl_ingested_prefix(const tl_ingested *t, tl_status status, tl_error *err);
+
 /* Flags for both commands. */
 #define TL_INPUT_FLAGS                                                                                                 \
     {"format", 0, "FORMAT",                                                                                            \

@@ -24,6 +24,7 @@ typedef struct tl_input_options {
     const char *const *nulls; /* texts that stand for null, besides the empty one */
     size_t n_nulls;
     const tl_schema *schema; /* of the table the rows are for; NULL = not known yet (guessing) */
+    const tl_bytes *text;    /* CSV and NDJSON: the file's contents, in place of the file; NULL = read it */
 } tl_input_options;
 
 /* One open file. The functions are those of its format; use the calls below. */

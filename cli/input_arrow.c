@@ -5,12 +5,13 @@
 
 #include "arrow/stream.h"
 #include "cli/input.h"
+#include "cli/stop.h"
 
 typedef struct arrow {
     tl_input base;
     char *name;
-    FILE *file; /* closed here: its position is the progress */
-    bool standard;
+    FILE *file;    /* closed here: its position is the progress */
+    bool standard; /* it is stdin, and stays open */
     uint64_t size;
     struct ArrowArrayStream stream;
 } arrow;
@@ -66,13 +67,14 @@ static tl_status open_stream(arrow *a, const char *path, tl_error *err) {
         return errno == ENOENT ? tl_fail(err, TL_NOT_FOUND, "%s: no such file", path)
                                : tl_fail(err, TL_IO, "%s: %s", path, strerror(errno));
     }
-    if (fstat(fileno(a->file), &st) == 0 && S_ISDIR(st.st_mode)) {
+    int fd = fileno(a->file) >= 0 ? fileno(a->file) : 0;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
         return tl_fail(err, TL_INVALID, "%s: this is a directory", path);
     }
-    a->size = fstat(fileno(a->file), &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+    a->size = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     int first = fgetc(a->file);
     if (first == EOF) {
-        return tl_fail(err, TL_INVALID, "%s: the file is empty", a->name);
+        return tl_stopped() ? tl_stop_fail(err) : tl_fail(err, TL_INVALID, "%s: the file is empty", a->name);
     }
     (void)ungetc(first, a->file);
     tl_status status = tl_ipc_read(a->file, false, &a->stream, err);
@@ -98,7 +100,11 @@ tl_status tl_input_open_arrow(const char *path, tl_input **out, tl_error *err) {
     a->base.name = a->name;
     tl_status status = a->name ? TL_OK : tl_fail_memory(err, strlen(path));
     if (status == TL_OK) {
-        a->file = a->standard ? stdin : fopen(path, "rbe");
+        struct stat st;
+        bool piped = a->standard && fstat(0, &st) == 0 && !S_ISREG(st.st_mode);
+        /* reads of a pipe may take for ever, and are given up when it is time to stop */
+        a->file = piped ? tl_stop_file(0) : a->standard ? stdin : fopen(path, "rbe");
+        a->standard = a->standard && !piped;
         status = open_stream(a, path, err);
     }
     if (status != TL_OK) {

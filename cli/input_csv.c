@@ -328,7 +328,8 @@ tl_status tl_input_open_csv(const char *path, const tl_input_options *o, char de
     c->delimiter = delimiter;
     c->options = o;
     c->line = 1;
-    tl_status status = tl_source_open(path, &c->source, err);
+    tl_status status =
+        o->text ? tl_source_of_text(path, *o->text, &c->source, err) : tl_source_open(path, &c->source, err);
     if (status == TL_OK) {
         c->base.name = tl_source_name(c->source);
         status = tl_source_next(c->source, &c->block, &c->len, err);

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "cli/stop.h"
 #include "cli/utf8.h"
 
 enum { BLOCK = 1 << 20 };
@@ -20,7 +21,8 @@ struct tl_source {
     int fd;
     coding coding;
     uint64_t read, size;
-    uint8_t *raw; /* as in the file */
+    uint8_t *raw;  /* as in the file */
+    bool borrowed; /* raw is the caller's, all of it */
     size_t raw_at, raw_len;
     bool raw_end;
     uint8_t *plain; /* decoded; NULL for plain files */
@@ -40,35 +42,29 @@ void tl_source_progress(const tl_source *s, uint64_t *done, uint64_t *size) {
     *size = s->size;
 }
 
+/* Adds what can be read to raw, or finds the end. */
+static tl_status read_more(tl_source *s, tl_error *err) {
+    ssize_t n = s->fd < 0 ? 0 : tl_stop_read(s->fd, s->raw + s->raw_len, BLOCK - s->raw_len);
+    if (n < 0) {
+        return errno == ECANCELED ? tl_stop_fail(err) : tl_fail(err, TL_IO, "%s: %s", s->name, strerror(errno));
+    }
+    s->raw_len += (size_t)n;
+    s->raw_end = n == 0;
+    s->read += (uint64_t)n;
+    return TL_OK;
+}
+
 /* Reads at least one byte into raw, or finds the end. */
 static tl_status fill(tl_source *s, tl_error *err) {
     s->raw_at = 0;
     s->raw_len = 0;
-    while (!s->raw_end && s->raw_len == 0) {
-        ssize_t n = read(s->fd, s->raw, BLOCK);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return tl_fail(err, TL_IO, "%s: %s", s->name, strerror(errno));
-        }
-        s->raw_len = (size_t)n;
-        s->raw_end = n == 0;
-        s->read += (uint64_t)n;
-    }
-    return TL_OK;
+    return s->raw_end ? TL_OK : read_more(s, err);
 }
 
 /* What the first bytes tell, also of a pipe that gives them one by one. */
 static tl_status sniff(tl_source *s, tl_error *err) {
     while (s->raw_len < 4 && !s->raw_end) {
-        ssize_t n = read(s->fd, s->raw + s->raw_len, BLOCK - s->raw_len);
-        if (n < 0 && errno != EINTR) {
-            return tl_fail(err, TL_IO, "%s: %s", s->name, strerror(errno));
-        }
-        s->raw_end = n == 0;
-        s->raw_len += n > 0 ? (size_t)n : 0;
-        s->read += n > 0 ? (uint64_t)n : 0;
+        TL_TRY(read_more(s, err));
     }
     const uint8_t *p = s->raw;
     if (s->raw_len == 0) {
@@ -131,6 +127,24 @@ tl_status tl_source_open(const char *path, tl_source **out, tl_error *err) {
     return TL_OK;
 }
 
+tl_status tl_source_of_text(const char *name, tl_bytes text, tl_source **out, tl_error *err) {
+    *out = NULL;
+    tl_source *s = tl_calloc(1, sizeof *s);
+    if (!s || !(s->name = tl_strdup(name))) {
+        tl_free(s);
+        return tl_fail_memory(err, sizeof *s);
+    }
+    s->fd = -1;
+    s->borrowed = true;
+    s->raw = (uint8_t *)(uintptr_t)text.data; /* not written to */
+    s->raw_len = text.len;
+    s->raw_end = true;
+    s->read = s->size = text.len;
+    s->line = 1;
+    *out = s;
+    return TL_OK;
+}
+
 void tl_source_close(tl_source *s) {
     if (!s) {
         return;
@@ -143,7 +157,9 @@ void tl_source_close(tl_source *s) {
     }
     (void)ZSTD_freeDStream(s->zstd);
     tl_free(s->name);
-    tl_free(s->raw);
+    if (!s->borrowed) {
+        tl_free(s->raw);
+    }
     tl_free(s->plain);
     tl_free(s);
 }

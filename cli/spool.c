@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/stop.h"
+
 static tl_status write_all(int fd, const char *data, size_t len, tl_error *err) {
     while (len > 0) {
         ssize_t n = write(fd, data, len);
@@ -29,13 +31,14 @@ static tl_status copy_stdin(int fd, uint64_t *size, tl_error *err) {
     tl_status status = TL_OK;
     *size = 0;
     while (status == TL_OK) {
-        ssize_t n = read(0, block, BLOCK);
+        ssize_t n = tl_stop_read(0, block, BLOCK);
         if (n == 0) {
             break;
         }
         if (n < 0) {
-            status = errno == EINTR ? TL_OK : tl_fail(err, TL_IO, "standard input: %s", strerror(errno));
-            continue;
+            status =
+                errno == ECANCELED ? tl_stop_fail(err) : tl_fail(err, TL_IO, "standard input: %s", strerror(errno));
+            break;
         }
         *size += (uint64_t)n;
         status = write_all(fd, block, (size_t)n, err);

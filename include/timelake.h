@@ -231,6 +231,7 @@ typedef struct tl_writer_options {
     /* Called after each try of a commit, from another thread, with no lock held; may be NULL. */
     void (*on_commit)(void *ctx, tl_status status, const tl_append_result *result, const char *message);
     void *ctx;
+    int no_maintain;          /* 1: no inline maintenance after the commits */
 } tl_writer_options;
 
 /* `schema` is that of the batches to come (a struct; read, not taken). The lake stays open until the writer is closed. */

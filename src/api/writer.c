@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "append/align.h"
+#include "append/append.h"
 #include "api/lake.h"
 #include "base/mem.h"
 #include "nanoarrow/nanoarrow.h"
@@ -107,7 +107,7 @@ static tl_status try_commit(tl_writer *w, tl_append_result *result, tl_error *er
     }
     lent l = {w, 0};
     struct ArrowArrayStream rows = {lent_schema, lent_next, lent_error, lent_release, &l};
-    tl_append_params params = {.batch_id = id};
+    tl_append_params params = {.batch_id = id, .no_maintain = w->options.no_maintain};
     tl_status status = tl_append(w->lake, w->table, &rows, &params, result, err);
     tl_free(id);
     return status;
@@ -262,15 +262,26 @@ tl_status tl_writer_open(tl_lake *lake, const char *table, const struct ArrowSch
     return TL_OK;
 }
 
-/* A trial alignment on a lent copy: says now whether every value fits, and how much memory the batch holds. */
+/* What an array costs besides its values: small batches are mostly that. Depth: that of the schema. */
+static int64_t overhead_of(const struct ArrowArray *a) {
+    enum { PART = 640 }; /* the structures, and the least that an allocator gives for buffers */
+    int64_t bytes = PART;
+    for (int64_t i = 0; i < a->n_children; i++) {
+        bytes += overhead_of(a->children[i]);
+    }
+    return bytes;
+}
+
+/* A trial alignment on a lent copy: says now whether every row can be stored, and how much memory the batch holds. */
 static tl_status check_batch(tl_writer *w, const struct ArrowArray *batch, int64_t *bytes, tl_error *err) {
     struct ArrowArray copy = *batch;
     copy.release = lent_array_release;
     tl_batch aligned = {0};
     TL_TRY(tl_align_batch(w->align, &copy, w->state.rows_taken, 0, &aligned, err));
-    *bytes = (int64_t)aligned.bytes;
+    tl_status status = tl_append_check(w->version, &aligned, w->state.rows_taken, err);
+    *bytes = (int64_t)aligned.bytes + overhead_of(batch);
     tl_batch_free(&aligned);
-    return TL_OK;
+    return status;
 }
 
 static tl_status put(tl_writer *w, struct ArrowArray *batch, tl_error *err) {
@@ -306,6 +317,11 @@ tl_status tl_writer_write(tl_writer *w, struct ArrowArray *batch, tl_error *err)
     return status;
 }
 
+/* Whether the same rows may go in at a later try: the disk has room again, the race is won. */
+static bool may_help(tl_status status) {
+    return status == TL_IO || status == TL_CONFLICT || status == TL_UNKNOWN || status == TL_NO_MEMORY;
+}
+
 /* Waits until the rows taken so far are durable, a try failed and time is up, or the try cannot be helped. Locked. */
 static tl_status flush(tl_writer *w, int64_t patience_us, tl_error *err) {
     int64_t goal = w->state.rows_taken, until = now_us(w) + patience_us;
@@ -318,7 +334,7 @@ static tl_status flush(tl_writer *w, int64_t patience_us, tl_error *err) {
             continue;
         }
         seen = w->tries;
-        if (w->state.failures > 0 && now_us(w) >= until) {
+        if (w->state.failures > 0 && (now_us(w) >= until || !may_help(w->state.last_status))) {
             if (err) {
                 *err = w->state.last_error;
             }

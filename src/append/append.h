@@ -56,6 +56,10 @@ typedef struct tl_append_options {
     bool compact_profile;        /* encodings = compact: BYTE_STREAM_SPLIT allowed */
 } tl_append_options;
 
+/* Would tl_appender_add take this batch? Looks at what aligning does not: times and lengths of values. TL_INVALID with
+ * column, row (`first_row` = rows before the batch) and value. */
+tl_status tl_append_check(const tl_table *table, const tl_batch *b, int64_t first_row, tl_error *err) TL_CHECKED;
+
 typedef struct tl_appender tl_appender;
 
 /* `table` is retained. */

@@ -4,13 +4,11 @@
 #include "append/appender_internal.h"
 
 #include "base/mem.h"
-#include "base/num.h"
 #include "iceberg/parquet_schema.h"
 #include "table/settings.h"
 
 #define DEFAULT_MEMORY ((int64_t)1 << 30)
 #define LEAST_MEMORY ((int64_t)1 << 20)
-#define VALUE_BYTES_MOST ((int64_t)INT32_MAX - ((int64_t)1 << 24) - 4) /* a Parquet page holds no longer value */
 
 /* ---- making one ---- */
 
@@ -191,21 +189,6 @@ static tl_status write_arrivals(tl_appender *a, bool more, tl_error *err) {
 
 /* ---- taking a batch ---- */
 
-/* Texts and blobs that no page could hold; only 64-bit offsets can make them. */
-static tl_status check_lengths(const tl_appender *a, const tl_column *c, const char *name, tl_error *err) {
-    if (c->kind == TL_COLUMN_BYTES && c->offsets64) {
-        for (int64_t i = 0; i < c->length; i++) {
-            int64_t len = c->offsets64[i + 1] - c->offsets64[i];
-            if (len > VALUE_BYTES_MOST && !tl_column_is_null(c, i)) {
-                return tl_fail(err, TL_INVALID,
-                               "column \"%s\", row %lld: a value of %lld bytes is too long (at most %lld)", name,
-                               (long long)(a->rows_in + i + 1), (long long)len, (long long)VALUE_BYTES_MOST);
-            }
-        }
-    }
-    return TL_OK;
-}
-
 static tl_status check_batch(const tl_appender *a, const tl_batch *b, tl_error *err) {
     if (b->n_columns != a->schema->n_fields) {
         return tl_fail(err, TL_INTERNAL, "a batch of %d columns for a table of %d", b->n_columns, a->schema->n_fields);
@@ -214,30 +197,7 @@ static tl_status check_batch(const tl_appender *a, const tl_batch *b, tl_error *
         return tl_fail(err, TL_UNSUPPORTED, "a batch of %lld rows is too large; send at most 2^31 rows at a time",
                        (long long)b->n_rows);
     }
-    for (int32_t i = 0; i < b->n_columns; i++) {
-        TL_TRY(check_lengths(a, &b->columns[i], a->schema->fields[i].name, err));
-    }
-    if (a->contract->time < 0) {
-        return TL_OK;
-    }
-    const tl_column *time = &b->columns[a->contract->time];
-    for (int64_t i = 0; time->validity && i < b->n_rows; i++) {
-        if (tl_column_is_null(time, i)) {
-            return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: null; every row needs a time",
-                           a->schema->fields[a->contract->time].name, (long long)(a->rows_in + i + 1));
-        }
-    }
-    return TL_OK;
-}
-
-static tl_status fail_time(const tl_appender *a, const tl_batch *b, int64_t row, tl_error *err) {
-    const tl_field *field = &a->schema->fields[a->contract->time];
-    int64_t us = tl_load_i64(b->columns[a->contract->time].values + row * 8);
-    char text[TL_NUM_TEXT];
-    (void)tl_print_timestamp(us, 1000000, field->type.id == TL_TYPE_TIMESTAMPTZ, text);
-    const char *chunk = a->chunk == TL_TRANSFORM_HOUR ? "hour" : a->chunk == TL_TRANSFORM_MONTH ? "month" : "day";
-    return tl_fail(err, TL_INVALID, "column \"%s\", row %lld: %s (%lld us) is outside what %s partitions can hold",
-                   field->name, (long long)(a->rows_in + row + 1), text, (long long)us, chunk);
+    return tl_rows_check(a->table, b, a->rows_in, err);
 }
 
 /* Do all insertion times equal? Then nothing compares them and the column is written as one run. */
@@ -279,7 +239,7 @@ static tl_status number_rows(tl_appender *a, const tl_batch *b, uint32_t **out, 
     }
     if (status != TL_OK) {
         tl_free(numbers);
-        return bad >= 0 ? fail_time(a, b, bad, err) : status;
+        return bad >= 0 ? tl_rows_fail_time(a->table, b, bad, a->rows_in, err) : status;
     }
     *out = numbers;
     return TL_OK;

@@ -11,6 +11,7 @@
 #include "append/files_internal.h"
 #include "append/layout_internal.h"
 #include "append/rank_internal.h"
+#include "append/rows_check_internal.h"
 #include "append/sort_internal.h"
 #include "append/spill_internal.h"
 #include "append/split_internal.h"
