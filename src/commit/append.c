@@ -127,7 +127,7 @@ static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n,
 static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out,
                               tl_error *err) {
     const tl_commit_options *o = a->options;
-    tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 4, sizeof *extra);
+    tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 5, sizeof *extra);
     if (!extra) {
         return tl_fail_memory(err, 256);
     }
@@ -135,11 +135,13 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
     extra[1] = (tl_property){TL_TOUCHED_SUMMARY, a->touched && *a->touched ? a->touched : NULL};
     TL_TRY(tl_commit_extend_index(a->t, &a->staged->newest, a->snapshot_id, n_carried == 0, &a->keys, &a->arena,
                                   &extra[2], err));
+    extra[4].key = TL_NEWER_SUMMARY;
+    TL_TRY(tl_commit_newer_files(a->t, a->staged, n_carried == 0, &a->arena, &extra[4].value, err));
     if (o->n_summary) {
-        memcpy(extra + 4, o->summary, (size_t)o->n_summary * sizeof *extra);
+        memcpy(extra + 5, o->summary, (size_t)o->n_summary * sizeof *extra);
     }
     tl_commit_change change = {
-        .operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 4};
+        .operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 5};
     for (int32_t i = 0; i < a->staged->n_files; i++) {
         change.added_rows += a->staged->files[i].record_count;
         change.added_bytes += a->staged->files[i].file_size;

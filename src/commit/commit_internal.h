@@ -41,6 +41,14 @@ tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64
 tl_status tl_commit_extend_index(tl_table *base, const tl_rows *newest, int64_t snapshot_id, bool base_empty,
                                  tl_key_list *keys, tl_arena *arena, tl_property out[2], tl_error *err) TL_CHECKED;
 
+/* ---- files newer than all before (newer.c) ---- */
+
+#define TL_NEWER_SUMMARY "timelake.newer-files"
+/* The summary's text, in `arena` or static; NULL = no file is, or that is not known cheaply. Fails only when memory
+ * ends. */
+tl_status tl_commit_newer_files(tl_table *base, const tl_staged *staged, bool base_empty, tl_arena *arena,
+                                const char **out, tl_error *err) TL_CHECKED;
+
 /* ---- summary (summary.c) ---- */
 
 /* What a commit changes, for the counters of spec a.5. */
