@@ -291,6 +291,59 @@ static uint8_t *space(tl_arena *arena, size_t n) {
     return p;
 }
 
+static void build_bytes(const column_build *b, size_t bytes, tl_column *out) {
+    out->kind = TL_COLUMN_BYTES;
+    uint8_t *data = space(b->arena, bytes + 5);
+    bool wide = below(2);
+    int64_t *o64 = tl_arena_array(b->arena, b->n + 1, 8);
+    int32_t *o32 = tl_arena_array(b->arena, b->n + 1, 4);
+    assert_non_null(o64);
+    assert_non_null(o32);
+    size_t at = below(5);
+    o64[0] = (int64_t)at;
+    o32[0] = (int32_t)at;
+    for (size_t i = 0; i < b->n; i++) {
+        const cell *c = &b->cells[i * b->stride];
+        if (c->null) { /* bytes under a null */
+            memset(data + at, 'a' + (int)below(26), 3);
+            at += 3;
+        } else {
+            memcpy(data + at, c->data, c->len);
+            at += c->len;
+        }
+        o64[i + 1] = (int64_t)at;
+        o32[i + 1] = (int32_t)at;
+    }
+    out->data = data;
+    out->offsets64 = wide ? o64 : NULL;
+    out->offsets32 = wide ? NULL : o32;
+}
+
+static void build_column(const column_build *b, const tl_field *field, tl_column *out);
+
+static void build_list(const column_build *b, const tl_type *t, size_t elements, tl_column *out) {
+    out->kind = TL_COLUMN_LIST;
+    cell *items = tl_arena_array(b->arena, elements + 1, sizeof *items);
+    int32_t *o32 = tl_arena_array(b->arena, b->n + 1, 4);
+    assert_non_null(items);
+    assert_non_null(o32);
+    size_t at = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const cell *c = &b->cells[i * b->stride];
+        uint32_t n = c->null ? 0 : tl_load_u32(c->data);
+        for (uint32_t k = 0; k < n; k++) {
+            items[at++] = (cell){c->data[4 + k * 5] != 0, 4, c->data + 5 + k * 5};
+        }
+        o32[i + 1] = (int32_t)at;
+    }
+    out->offsets32 = o32;
+    out->n_children = 1;
+    out->children = tl_arena_array(b->arena, 1, sizeof *out->children);
+    assert_non_null(out->children);
+    column_build child = {b->arena, items, 1, elements};
+    build_column(&child, &t->fields[0], &out->children[0]);
+}
+
 static void build_column(const column_build *b, const tl_field *field, tl_column *out) {
     const tl_type *t = &field->type;
     *out = (tl_column){.length = (int64_t)b->n};
@@ -322,52 +375,9 @@ static void build_column(const column_build *b, const tl_field *field, tl_column
             }
         }
     } else if (t->id == TL_TYPE_STRING || t->id == TL_TYPE_BINARY) {
-        out->kind = TL_COLUMN_BYTES;
-        uint8_t *data = space(b->arena, bytes + 5);
-        bool wide = below(2);
-        int64_t *o64 = tl_arena_array(b->arena, b->n + 1, 8);
-        int32_t *o32 = tl_arena_array(b->arena, b->n + 1, 4);
-        assert_non_null(o64);
-        assert_non_null(o32);
-        size_t at = below(5);
-        o64[0] = (int64_t)at;
-        o32[0] = (int32_t)at;
-        for (size_t i = 0; i < b->n; i++) {
-            const cell *c = &b->cells[i * b->stride];
-            if (c->null) { /* bytes under a null */
-                memset(data + at, 'a' + (int)below(26), 3);
-                at += 3;
-            } else {
-                memcpy(data + at, c->data, c->len);
-                at += c->len;
-            }
-            o64[i + 1] = (int64_t)at;
-            o32[i + 1] = (int32_t)at;
-        }
-        out->data = data;
-        out->offsets64 = wide ? o64 : NULL;
-        out->offsets32 = wide ? NULL : o32;
+        build_bytes(b, bytes, out);
     } else if (t->id == TL_TYPE_LIST) {
-        out->kind = TL_COLUMN_LIST;
-        cell *items = tl_arena_array(b->arena, elements + 1, sizeof *items);
-        int32_t *o32 = tl_arena_array(b->arena, b->n + 1, 4);
-        assert_non_null(items);
-        assert_non_null(o32);
-        size_t at = 0;
-        for (size_t i = 0; i < b->n; i++) {
-            const cell *c = &b->cells[i * b->stride];
-            uint32_t n = c->null ? 0 : tl_load_u32(c->data);
-            for (uint32_t k = 0; k < n; k++) {
-                items[at++] = (cell){c->data[4 + k * 5] != 0, 4, c->data + 5 + k * 5};
-            }
-            o32[i + 1] = (int32_t)at;
-        }
-        out->offsets32 = o32;
-        out->n_children = 1;
-        out->children = tl_arena_array(b->arena, 1, sizeof *out->children);
-        assert_non_null(out->children);
-        column_build child = {b->arena, items, 1, elements};
-        build_column(&child, &t->fields[0], &out->children[0]);
+        build_list(b, t, elements, out);
     } else if (t->id == TL_TYPE_STRUCT) {
         out->kind = TL_COLUMN_STRUCT;
         cell *x = tl_arena_array(b->arena, b->n * 2 + 1, sizeof *x), *y = x + b->n;
