@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "base/mem.h"
 #include "store/faulty.h"
@@ -214,11 +215,21 @@ static void contradictions_at_create_are_refused(void **state) {
     tl_store_close(s);
 }
 
-/* A version of the table under a name of choice, made from v1's text. */
+/* A version of the table under a name of choice, made from v1's text; gzip'd where the name says so. */
 static void copy_version(tl_store *s, const char *name) {
     char *text = get(s, "default/r/metadata/v1.metadata.json"), to[200];
     (void)snprintf(to, sizeof to, "default/r/metadata/%s", name);
-    put(s, to, text);
+    if (strstr(name, "gz")) {
+        static uint8_t packed[20000];
+        z_stream z = {
+            .next_in = (Bytef *)text, .avail_in = (uInt)strlen(text), .next_out = packed, .avail_out = sizeof packed};
+        assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+        assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+        assert_int_equal(tl_store_put(s, to, (tl_bytes){packed, z.total_out}, TL_PUT_LATER, NULL), TL_OK);
+        (void)deflateEnd(&z);
+    } else {
+        put(s, to, text);
+    }
     tl_free(text);
 }
 
