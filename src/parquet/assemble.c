@@ -117,7 +117,7 @@ static tl_status count_lists(const assembly *a, const tl_pq_node *node, const tl
         p->elements += element;
     }
     if (p->elements > INT32_MAX) {
-        v->budget->too_long = true;
+        v->budget->too_large = true;
         return tl_fail(a->err, TL_UNSUPPORTED,
                        "more than 2147483647 list elements in one batch; read fewer rows at once");
     }

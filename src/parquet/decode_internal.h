@@ -14,12 +14,12 @@
 /* Readable and writable bytes behind every buffer of a vector, so that short copies may write whole words. */
 #define TL_PQ_SLACK 64
 
-/* What the vectors of one reader hold together; over `limit` they refuse to grow. `too_long` says that a text column
- * came to 2^31 bytes, which a stream answers with shorter batches. */
+/* What the vectors of one reader hold together; over `limit` they refuse to grow. `too_large` says that this happened,
+ * or that a column came to 2^31 bytes of text or list elements: a stream then tries shorter batches. */
 typedef struct tl_pq_budget {
     size_t used, limit;
     size_t handed; /* part of `used` that belongs to arrays by now; forgotten when their batch is done */
-    bool too_long;
+    bool too_large;
 } tl_pq_budget;
 
 /*

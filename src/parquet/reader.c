@@ -10,7 +10,8 @@
 #include "parquet/reader_internal.h"
 
 #define TAIL_DEFAULT ((size_t)64 << 10)
-#define LIMIT_DEFAULT ((size_t)1 << 40)
+#define LIMIT_LEAST ((uint64_t)4 << 30)
+#define LIMIT_TIMES 256
 
 static tl_status bytes_read_at(void *ctx, uint64_t offset, size_t len, void *out, tl_error *err) {
     const tl_bytes *b = ctx;
@@ -137,6 +138,13 @@ static tl_status open_reader(tl_pq_reader *r, tl_error *err) {
                              &r->leaf_anc, err);
 }
 
+/* A few bytes can stand for any number of equal values: what a file may ask for grows with what it holds. */
+static size_t default_limit(uint64_t file_size) {
+    uint64_t limit = file_size > UINT64_MAX / LIMIT_TIMES ? UINT64_MAX : file_size * LIMIT_TIMES;
+    limit = limit < LIMIT_LEAST ? LIMIT_LEAST : limit;
+    return limit > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)limit;
+}
+
 tl_status tl_pq_reader_open(tl_pq_source source, const tl_pq_read_options *options, tl_pq_reader **out, tl_error *err) {
     *out = NULL;
     tl_pq_reader *r = tl_calloc(1, sizeof *r);
@@ -146,7 +154,7 @@ tl_status tl_pq_reader_open(tl_pq_source source, const tl_pq_read_options *optio
     r->source = source;
     r->options = options ? *options : (tl_pq_read_options){0};
     r->options.tail = r->options.tail ? r->options.tail : TAIL_DEFAULT;
-    r->budget.limit = r->options.memory_limit ? r->options.memory_limit : LIMIT_DEFAULT;
+    r->budget.limit = r->options.memory_limit ? r->options.memory_limit : default_limit(source.size);
     tl_status status = open_reader(r, err);
     r->options.footer = NULL; /* the caller's, and not needed any more */
     if (status != TL_OK) {

@@ -13,13 +13,14 @@
 typedef struct tl_pq_source {
     tl_status (*read_at)(void *ctx, uint64_t offset, size_t len, void *out, tl_error *err);
     void *ctx;
-    uint64_t size;          /* bytes of the whole file */
-    const uint8_t *mapped;  /* the whole file when it is in memory already (mmap, buffer): saves the copies; else NULL */
+    uint64_t size;         /* bytes of the whole file */
+    const uint8_t *mapped; /* the whole file when it is in memory already (mmap, buffer): saves the copies; else NULL */
 } tl_pq_source;
 tl_pq_source tl_pq_source_bytes(const tl_bytes *bytes); /* `bytes` must outlive the reader */
 
 typedef struct tl_pq_read_options {
-    size_t memory_limit; /* for one row group's decoded bytes and every single buffer; 0 = 2^40. Sizes that the file
+    size_t memory_limit; /* for one row group's decoded bytes and every single buffer; 0 = 4 GiB or 256
+                            times the file, whichever is more. Sizes that the file
                             claims are believed only within what its bytes can hold. */
     bool int96_micros;   /* INT96 -> timestamp[us] instead of timestamp[ns], which ends in the year 2262 */
     bool check_crc;      /* verify page checksums where there are some; default off as in other readers */
@@ -70,13 +71,14 @@ tl_status tl_pq_reader_stream(tl_pq_reader *r, const int32_t *tops, int32_t n_to
  * hold equal values (a page boundary); values live in the struct's arena. */
 typedef struct tl_pq_runs {
     int64_t n_runs, n_rows;
-    int64_t *starts;      /* n_runs + 1 */
-    uint8_t *is_null;     /* n_runs */
-    tl_bytes *values;     /* n_runs; PLAIN bytes: 4/8 for numbers, 1 for booleans, raw for byte arrays */
+    int64_t *starts;  /* n_runs + 1 */
+    uint8_t *is_null; /* n_runs */
+    tl_bytes *values; /* n_runs; PLAIN bytes: 4/8 for numbers, 1 for booleans, raw for byte arrays */
     tl_arena arena;
 } tl_pq_runs;
 /* Flat leaves of any encoding; dictionary-encoded ones never touch each row. */
-tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out, tl_error *err) TL_CHECKED;
+tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out,
+                            tl_error *err) TL_CHECKED;
 void tl_pq_runs_free(tl_pq_runs *runs);
 
 /* A flat INT64 (or INT32, widened) leaf decoded into out[n_rows of the group], nulls as 0; `validity` (may be NULL

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "nanoarrow/nanoarrow.h"
 #include "parquet/reader.h"
+#include "parquet/thrift.h"
 #include "parquet/writer.h"
 
 #define ROWS 3000
@@ -399,6 +400,98 @@ static void the_memory_limit_is_kept_and_named(void **state) {
     tl_buf_free(&file);
 }
 
+/* A file of a hundred bytes that is honest about two billion equal rows. */
+static tl_buf bomb(void) {
+    static const char *path[] = {"x"};
+    const int32_t value = 77;
+    const uint8_t run[] = {0, 0xfe, 0xff, 0xff, 0xff, 0x0f}; /* no bits; 2^31 - 1 times index 0 */
+    tl_buf out = {0};
+    TL_OKAY(tl_buf_add_text(&out, "PAR1"));
+    const tl_pq_page_header dict = {
+        .type = TL_PQ_DICTIONARY_PAGE, .uncompressed_size = 4, .compressed_size = 4, .n_values = 1};
+    const tl_pq_page_header page = {.type = TL_PQ_DATA_PAGE,
+                                    .uncompressed_size = sizeof run,
+                                    .compressed_size = sizeof run,
+                                    .n_values = INT32_MAX,
+                                    .encoding = TL_PQ_RLE_DICTIONARY,
+                                    .def_encoding = TL_PQ_RLE,
+                                    .rep_encoding = TL_PQ_RLE};
+    TL_OKAY(tl_pq_write_page_header(&dict, &out));
+    TL_OKAY(tl_buf_add(&out, &value, 4));
+    int64_t data_at = (int64_t)out.len;
+    TL_OKAY(tl_pq_write_page_header(&page, &out));
+    TL_OKAY(tl_buf_add(&out, run, sizeof run));
+    tl_pq_schema_element elements[] = {
+        {.name = "schema", .n_children = 1, .field_id = -1},
+        {.name = "x", .is_leaf = true, .type = TL_PQ_INT32, .repetition = TL_PQ_REQUIRED, .field_id = -1}};
+    tl_pq_column_chunk chunk = {.has_meta = true,
+                                .type = TL_PQ_INT32,
+                                .path = path,
+                                .n_path = 1,
+                                .n_values = INT32_MAX,
+                                .compressed_size = (int64_t)out.len - 4,
+                                .uncompressed_size = (int64_t)out.len - 4,
+                                .dictionary_page_offset = 4,
+                                .data_page_offset = data_at};
+    tl_pq_row_group group = {.columns = &chunk, .n_columns = 1, .n_rows = INT32_MAX, .ordinal = -1};
+    const tl_pq_file_meta meta = {
+        .version = 1, .schema = elements, .n_schema = 2, .n_rows = INT32_MAX, .row_groups = &group, .n_row_groups = 1};
+    size_t before = out.len;
+    TL_OKAY(tl_pq_write_file_meta(&meta, &out));
+    uint8_t len[4];
+    tl_store_u32(len, (uint32_t)(out.len - before));
+    TL_OKAY(tl_buf_add(&out, len, 4));
+    TL_OKAY(tl_buf_add_text(&out, "PAR1"));
+    return out;
+}
+
+static void two_billion_rows_in_a_hundred_bytes_take_no_memory(void **state) {
+    (void)state;
+    tl_buf file = bomb();
+    tl_bytes bytes = tl_buf_bytes(&file);
+    tl_pq_reader *r;
+    tl_pq_runs runs;
+    struct ArrowArray array;
+    const tl_pq_row_range few = {INT32_MAX - 5, 3};
+    TL_OKAY(tl_pq_reader_open(tl_pq_source_bytes(&bytes), NULL, &r, &err));
+    assert_int_equal(tl_pq_reader_read(r, 0, NULL, 0, NULL, 0, &array, NULL), TL_NO_MEMORY);
+    assert_int_equal(tl_pq_reader_read(r, 0, NULL, 0, &few, 1, &array, NULL), TL_NO_MEMORY); /* it is one page */
+    TL_OKAY(tl_pq_reader_runs(r, 0, 0, &runs, &err));
+    assert_int_equal(runs.n_runs, 1);
+    assert_int_equal(runs.n_rows, INT32_MAX);
+    assert_int_equal(tl_load_i32(runs.values[0].data), 77);
+    tl_pq_runs_free(&runs);
+    tl_pq_reader_free(r);
+    tl_buf_free(&file);
+}
+
+static void a_stream_keeps_the_limit_by_shorter_batches(void **state) {
+    (void)state;
+    tl_buf file = make_file(false, TL_PQ_ZSTD, 500);
+    tl_bytes bytes = tl_buf_bytes(&file);
+    tl_pq_read_options options = {.memory_limit = 150000};
+    tl_pq_reader *r;
+    struct ArrowArray batch;
+    struct ArrowArrayStream stream;
+    int64_t row = 0;
+    TL_OKAY(tl_pq_reader_open(tl_pq_source_bytes(&bytes), &options, &r, &err));
+    assert_int_equal(tl_pq_reader_read(r, 0, NULL, 0, NULL, 0, &batch, NULL), TL_NO_MEMORY);
+    TL_OKAY(tl_pq_reader_stream(r, NULL, 0, NULL, 0, 0, &stream, &err));
+    while (stream.get_next(&stream, &batch) == 0 && batch.release) {
+        int64_t rows[ROWS];
+        for (int64_t i = 0; i < batch.length; i++) {
+            rows[i] = row++;
+        }
+        assert_true(batch.length < ROWS);
+        check_rows(&batch, rows, batch.length);
+        batch.release(&batch);
+    }
+    assert_int_equal(row, ROWS * GROUPS);
+    stream.release(&stream);
+    tl_pq_reader_free(r);
+    tl_buf_free(&file);
+}
+
 static void wrong_requests_are_refused(void **state) {
     (void)state;
     tl_buf file = make_file(false, TL_PQ_ZSTD, 500);
@@ -520,6 +613,8 @@ int main(void) {
         cmocka_unit_test(every_failing_read_is_told_without_a_leak),
         cmocka_unit_test(a_footer_known_already_is_not_read_again),
         cmocka_unit_test(the_memory_limit_is_kept_and_named),
+        cmocka_unit_test(a_stream_keeps_the_limit_by_shorter_batches),
+        cmocka_unit_test(two_billion_rows_in_a_hundred_bytes_take_no_memory),
         cmocka_unit_test(wrong_requests_are_refused),
         cmocka_unit_test(files_that_are_not_parquet_are_refused),
         cmocka_unit_test(damaged_files_are_read_as_valid_arrays_or_refused),

@@ -1,6 +1,6 @@
 /*
  * A file as a stream of record batches. Comes in: a reader, columns, row groups. Goes out: batches; where the texts of
- * one would not fit 32-bit offsets it is halved until they do.
+ * one would not fit 32-bit offsets, or its columns the memory limit, it is halved until they do.
  */
 #include <errno.h>
 #include <string.h>
@@ -79,9 +79,9 @@ static tl_status next_batch(stream_state *s, struct ArrowArray *out) {
     }
     for (;;) {
         tl_pq_row_range range = {row, rows};
-        s->r->budget.too_long = false;
+        s->r->budget.too_large = false;
         tl_status status = tl_pq_batcher_read(&s->batcher, &range, 1, out, &s->error);
-        if (status == TL_OK || !s->r->budget.too_long || rows < 2) {
+        if (status == TL_OK || !s->r->budget.too_large || rows < 2) {
             return status;
         }
         rows /= 2;

@@ -11,6 +11,7 @@ static tl_status regrow(tl_pq_vector *v, uint8_t **buffer, size_t keep, size_t o
     tl_pq_budget *b = v->budget;
     size_t used = b->used - (*buffer ? old_size : 0);
     if (size > b->limit || used > b->limit - size) {
+        b->too_large = true;
         return tl_fail(
             err, TL_NO_MEMORY,
             "decoding would take more than the memory limit of %zu bytes; read fewer columns or rows at once",
@@ -96,7 +97,7 @@ tl_status tl_pq_vector_need_validity(tl_pq_vector *v, tl_error *err) {
 tl_status tl_pq_vector_reserve_data(tl_pq_vector *v, size_t bytes, tl_error *err) {
     size_t need;
     if (!tl_size_add(v->data_len, bytes, &need) || need > INT32_MAX) {
-        v->budget->too_long = true;
+        v->budget->too_large = true;
         return tl_fail(err, TL_UNSUPPORTED, "more than 2147483647 bytes of text in one batch; read fewer rows at once");
     }
     if (need <= v->data_cap && v->data) {
