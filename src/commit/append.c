@@ -195,8 +195,8 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
     if (!a->added_uri) {
         TL_TRY(write_added(a, err));
     }
-    tl_manifest_file *list;
-    int64_t n;
+    tl_manifest_file *list = NULL;
+    int64_t n = 0;
     TL_TRY(gather_manifests(a, &list, &n, err));
     tl_snapshot s = {.snapshot_id = a->snapshot_id,
                      .parent_id = a->t->metadata.current_snapshot_id,

@@ -160,8 +160,8 @@ typedef struct giving {
 /* The snapshot with the same files and the new index, up to the put that decides. */
 static tl_status prepare(giving *g, tl_next *next, tl_error *err) {
     const tl_metadata *m = &g->base->metadata;
-    int64_t sequence = m->last_sequence_number + 1, n;
-    tl_manifest_file *list;
+    int64_t sequence = m->last_sequence_number + 1, n = 0;
+    tl_manifest_file *list = NULL;
     TL_TRY(tl_commit_carry_manifests(g->base, g->snapshot_id, sequence, &g->keys, &g->arena, &list, &n, err));
     tl_snapshot s = {.snapshot_id = g->snapshot_id,
                      .parent_id = m->current_snapshot_id,
