@@ -8,14 +8,15 @@
 
 #define STRETCHES 64u
 #define SAMPLE_ROWS 8192u /* of one row group, at most */
-#define SAMPLE_PART 16u   /* ... and not more than this part of it, unless that is fewer than SAMPLE_LEAST */
-#define SAMPLE_LEAST 1024u
+#define SAMPLE_PART 64u   /* ... and not more than this part of all rows: the choice must not cost more than it saves */
+#define SAMPLE_LEAST 512u
 #define SMALL_ROWS 256u /* row groups too small for a choice to matter */
 #define SAMPLED_GROUPS 2u
+#define SECOND_GROUP_ROWS 65536u /* a second row group is looked at only when they are large: samples take time too */
 #define CANDIDATES 4
 #define DICTIONARY_VALUES 131072.0 /* where the column writer falls back */
 #define NEAR_ENOUGH 1.02           /* a dictionary may be that much larger: it is read fastest */
-#define SORT_GAIN 0.99             /* ... and is sorted only if that saves this much: sorting takes time */
+#define SORT_GAIN 0.998            /* ... and is sorted only if that saves this much: sorting takes time */
 
 /* A way to write a leaf. */
 typedef struct candidate {
@@ -79,7 +80,7 @@ static int candidates_of(const tl_pq_column_options *o, bool compact, candidate 
 
 /* Row groups to look at: the largest ones of the first and the second half. */
 static void pick_groups(choosing *c) {
-    uint32_t n = c->layout->n, halves = n > 1 ? SAMPLED_GROUPS : 1;
+    uint32_t n = c->layout->n, halves = n > 1 && c->layout->groups[0].n >= SECOND_GROUP_ROWS ? SAMPLED_GROUPS : 1;
     for (uint32_t h = 0; h < halves; h++) {
         uint32_t from = n * h / halves, to = n * (h + 1) / halves, best = from;
         for (uint32_t g = from; g < to; g++) {
@@ -91,8 +92,8 @@ static void pick_groups(choosing *c) {
 
 static tl_status sample_rows(choosing *c, uint32_t k, tl_error *err) {
     const tl_row_group_plan *g = &c->layout->groups[c->groups[k]];
-    uint32_t want = g->n / SAMPLE_PART;
-    want = want < SAMPLE_LEAST ? SAMPLE_LEAST : want > SAMPLE_ROWS ? SAMPLE_ROWS : want;
+    int64_t part = c->sorted->n_rows / SAMPLE_PART;
+    uint32_t want = part < SAMPLE_LEAST ? SAMPLE_LEAST : part > SAMPLE_ROWS ? SAMPLE_ROWS : (uint32_t)part;
     want = want > g->n ? g->n : want;
     uint32_t stretches = want == g->n ? 1 : STRETCHES, each = want / stretches;
     uint32_t *rows = tl_alloc_array(want, sizeof *rows);
@@ -253,7 +254,7 @@ static int smallest(const double *sizes, int from, int n) {
     return best;
 }
 
-static void decide(choosing *c, int32_t leaf, const double *sizes) {
+static void decide(const choosing *c, int32_t leaf, const double *sizes) {
     tl_pq_column_options *o = &c->e->options[leaf];
     candidate list[CANDIDATES];
     int n = candidates_of(o, c->compact, list);
@@ -263,7 +264,11 @@ static void decide(choosing *c, int32_t leaf, const double *sizes) {
     }
     int dictionary = list[1].sorted && sizes[1] < sizes[0] * SORT_GAIN ? 1 : 0;
     int others = list[1].sorted ? 2 : 1, other = smallest(sizes, others, n);
-    int best = sizes[dictionary] <= sizes[other] * NEAR_ENOUGH ? dictionary : other;
+    double slack = 0; /* a hundredth of a byte a row is nothing: columns that are nearly constant */
+    for (uint32_t k = 0; k < c->n_groups; k++) {
+        slack += c->layout->groups[c->groups[k]].n / 100.0;
+    }
+    int best = sizes[dictionary] <= sizes[other] * NEAR_ENOUGH + slack ? dictionary : other;
     o->encoding = list[best].encoding;
     o->sort_dictionary = list[best].sorted;
     /* what follows when the dictionary overflows after all */
