@@ -832,49 +832,99 @@ static void files_hold_exactly_the_models_rows_in_order(void **unused) {
     }
 }
 
+/* Few columns and many rows, so that a small memory limit is passed many times. */
+static void lean_world(world *w, uint64_t seed, size_t rows) {
+    state = seed;
+    *w = (world){.ingest = -1, .time = 1, .n_series = 1, .chunk = "hour", .distinct = 40, .n_rows = rows};
+    add_field(w, "k0", random_key_type(), false);
+    add_field(w, "ts", (tl_type){.id = TL_TYPE_TIMESTAMPTZ}, true);
+    add_field(w, "v1", (tl_type){.id = TL_TYPE_STRING}, false);
+    if (below(2)) {
+        w->ingest = 3;
+        add_field(w, "_ingest_ts", (tl_type){.id = TL_TYPE_TIMESTAMPTZ}, true);
+    }
+    number_fields(w);
+    w->dedup = below(3) != 0;
+    w->cells = tl_arena_array(&w->arena, rows * (size_t)w->schema.n_fields, sizeof *w->cells);
+    assert_non_null(w->cells);
+    for (size_t r = 0; r < rows; r++) {
+        cell *row = &w->cells[r * (size_t)w->schema.n_fields];
+        int64_t t = (int64_t)(r / 10) * 1000000 - (below(10) ? 0 : (int64_t)below(1000000000));
+        row[0] = below(20) ? random_cell(w, &w->fields[0].type, below(w->distinct)) : (cell){.null = true};
+        row[1] = cell_of(w, &t, 8);
+        row[2] = random_cell(w, &w->fields[2].type, next_random());
+        if (w->ingest >= 0) {
+            int64_t stamp = (int64_t)below(3);
+            row[3] = cell_of(w, &stamp, 8);
+        }
+    }
+}
+
 static void tiny_memory_gives_the_same_rows_through_many_runs(void **unused) {
     (void)unused;
     for (uint64_t seed = 1000; seed < 1012; seed++) {
         print_message("seed %llu\n", (unsigned long long)seed);
         world w;
-        make_world(&w, seed);
-        tl_arena_free(&w.arena);
-        uint64_t rows = 60000;
-        state = seed;
-        /* a lean world: many rows so that the least memory limit is passed many times */
-        w = (world){.ingest = -1};
-        w.series[0] = 0;
-        w.n_series = 1;
-        add_field(&w, "k0", random_key_type(), false);
-        w.time = 1;
-        add_field(&w, "ts", (tl_type){.id = TL_TYPE_TIMESTAMPTZ}, true);
-        add_field(&w, "v1", (tl_type){.id = TL_TYPE_STRING}, false);
-        if (below(2)) {
-            w.ingest = 3;
-            add_field(&w, "_ingest_ts", (tl_type){.id = TL_TYPE_TIMESTAMPTZ}, true);
-        }
-        number_fields(&w);
-        w.chunk = "hour";
-        w.dedup = below(3) != 0;
-        w.distinct = 40;
-        w.n_rows = rows;
-        w.cells = tl_arena_array(&w.arena, w.n_rows * (size_t)w.schema.n_fields, sizeof *w.cells);
-        assert_non_null(w.cells);
-        for (size_t r = 0; r < rows; r++) {
-            cell *row = &w.cells[r * (size_t)w.schema.n_fields];
-            int64_t t = (int64_t)(r / 10) * 1000000 - (below(10) ? 0 : (int64_t)below(1000000000));
-            row[0] = below(20) ? random_cell(&w, &w.fields[0].type, below(w.distinct)) : (cell){.null = true};
-            row[1] = cell_of(&w, &t, 8);
-            row[2] = random_cell(&w, &w.fields[2].type, next_random());
-            if (w.ingest >= 0) {
-                int64_t stamp = (int64_t)below(3);
-                row[3] = cell_of(&w, &stamp, 8);
-            }
-        }
-        run_options o = {.threads = 1 + (unsigned)(seed % 3), .memory = 1, .group_rows = "3000", .batch = 500};
+        lean_world(&w, seed, 60000);
+        run_options o = {.threads = 1 + (unsigned)(seed % 3),
+                         .memory = seed % 2 ? 1 : 1 << 20, /* the least there is: runs are merged into runs as well */
+                         .group_rows = "3000",
+                         .batch = 500};
         check_run(&w, &o);
         tl_arena_free(&w.arena);
     }
+}
+
+static tl_status spill_in(const world *w, tl_store *store, const char *directory, uint64_t fail_at, tl_error *err) {
+    run_options o = {.threads = 1, .group_rows = "3000"};
+    tl_table *table = make_table(w, store, &o);
+    tl_append_options options = {.memory_limit = 1, .spill_directory = directory};
+    tl_appender *a = NULL;
+    tl_staged staged = {0};
+    tl_status status = tl_appender_create(table, &options, &a, err);
+    assert_int_equal(status, TL_OK);
+    (void)tl_mem_fail_at(0);
+    for (size_t from = 0; from < w->n_rows && status == TL_OK; from += 500) {
+        tl_batch batch = make_batch(w, from, 500);
+        if (fail_at) {
+            (void)tl_mem_fail_at(fail_at);
+        }
+        status = tl_appender_add(a, &batch, err);
+        uint64_t made = tl_mem_fail_at(0);
+        fail_at = fail_at > made ? fail_at - made : fail_at ? 1 : 0;
+    }
+    if (status == TL_OK) {
+        (void)tl_mem_fail_at(fail_at);
+        status = tl_appender_finish(a, &staged, err);
+        (void)tl_mem_fail_at(0);
+    }
+    tl_appender_free(a);
+    if (status == TL_OK) {
+        tl_staged_discard(store, &staged);
+    }
+    tl_staged_free(&staged);
+    tl_table_release(table);
+    assert_int_equal(tl_table_drop(store, "default", "t", err), TL_OK);
+    return status;
+}
+
+static void a_failure_while_spilling_leaves_nothing(void **unused) {
+    (void)unused;
+    world w;
+    lean_world(&w, 31, 6000);
+    tl_error err = {{0}};
+    tl_store *store = NULL;
+    assert_int_equal(tl_memory_open("", tl_env_default(), &store, &err), TL_OK);
+    assert_int_equal(spill_in(&w, store, "/there/is/no/such/directory", 0, &err), TL_IO);
+    assert_non_null(strstr(err.message, "/there/is/no/such/directory"));
+    bool done = false;
+    for (uint64_t n = 1; !done; n += 1 + n / 8) {
+        tl_status status = spill_in(&w, store, NULL, n, &err);
+        done = status == TL_OK;
+        assert_true(done || status == TL_NO_MEMORY);
+    }
+    tl_store_close(store);
+    tl_arena_free(&w.arena);
 }
 
 /* Is every row of model[at .. at + n) of `w` later than all rows of its series in `before`? */
@@ -1121,6 +1171,7 @@ int main(void) {
         cmocka_unit_test(a_file_is_newer_when_all_its_rows_are_after_their_series_last),
         cmocka_unit_test(nothing_is_left_when_an_allocation_fails),
         cmocka_unit_test(nothing_is_left_when_the_store_fails),
+        cmocka_unit_test(a_failure_while_spilling_leaves_nothing),
         cmocka_unit_test(a_time_that_no_partition_holds_is_named_with_its_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "table/settings.h"
 
 #define DEFAULT_MEMORY ((int64_t)1 << 30)
-#define LEAST_MEMORY ((int64_t)1 << 20)
+#define LEAST_MEMORY ((int64_t)1 << 16)
 
 /* ---- making one ---- */
 
