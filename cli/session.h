@@ -48,6 +48,9 @@ tl_status tl_session_add_live(tl_session *s, tl_error *err) TL_CHECKED;
 tl_status tl_session_add_sql(tl_session *s, tl_error *err) TL_CHECKED;
 tl_status tl_duck_add_time_functions(tl_duck *d, tl_error *err) TL_CHECKED;
 
+/* DuckDB finds the fields inside of columns by name: TL_UNSUPPORTED when the table's history of schemas shows that such
+ * a name has come to mean another field. Never a wrong value for it. */
+tl_status tl_scan_nested_check(const tl_table *table, tl_error *err) TL_CHECKED;
 /* The SELECT over a plan's files (handle -1 = without rows). */
 tl_status tl_scan_sql(tl_table *table, const tl_plan *plan, int64_t handle, tl_buf *out, tl_error *err) TL_CHECKED;
 /* DuckDB's name of a type: "TIMESTAMP WITH TIME ZONE", "DECIMAL(10,2)", "STRUCT(\"a\" INTEGER)". */

@@ -352,3 +352,39 @@ def test_a_missing_data_file_is_an_error_never_fewer_rows(tl):
     fill(tl, "r", ROWS)
     next((tl.table_dir("r") / "data").rglob("*.parquet")).unlink()
     assert ".parquet" in tl.fails("sql", "select * from r")
+
+
+# ---- tables of other writers ----------------------------------------------------------------------------------------
+
+def test_files_without_field_ids_are_read_by_name(tl, lake, tmp_path):
+    import foreign
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import DoubleType, LongType, NestedField, StringType
+    table = foreign.FolderCatalog(lake).create_table("default.made", Schema(
+        NestedField(1, "id", LongType(), required=False), NestedField(2, "v", DoubleType(), required=False),
+        NestedField(3, "s", StringType(), required=False)))
+    added = lake / "default" / "made" / "data" / "added"
+    added.mkdir(parents=True)
+    for n, rows in enumerate([{"id": [1, 2], "v": [0.5, None], "s": ["a", "b"]}, {"v": [1.5], "id": [3]}]):
+        pq.write_table(pa.table({k: pa.array(v, {"id": pa.int64(), "v": pa.float64(), "s": pa.string()}[k]) for k, v in rows.items()}),
+                       added / f"{n}.parquet")
+    table.add_files([f"file://{added}/{n}.parquet" for n in range(2)])
+    assert tl.sql("select * from made order by id").to_pylist() == [
+        {"id": 1, "v": 0.5, "s": "a"}, {"id": 2, "v": None, "s": "b"}, {"id": 3, "v": 1.5, "s": None}]
+    table.append(pa.table({"id": [4], "v": [2.5], "s": ["d"]}))
+    assert tl.sql("select id, s from made order by id").to_pylist()[2:] == [{"id": 3, "s": None}, {"id": 4, "s": "d"}]
+
+
+def test_renamed_fields_inside_of_columns_are_refused_never_null(tl, lake):
+    import foreign
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField, StructType
+    table = foreign.FolderCatalog(lake).create_table("default.made", Schema(NestedField(1, "s", StructType(
+        NestedField(2, "a", LongType(), required=False), NestedField(3, "b", LongType(), required=False)), required=False)))
+    table.append(pa.table({"s": [{"a": 1, "b": 2}]}))
+    with table.update_schema() as change:
+        change.add_column(("s", "c"), LongType())
+    assert tl.sql("select * from made").to_pylist() == [{"s": {"a": 1, "b": 2, "c": None}}]
+    with table.update_schema() as change:
+        change.rename_column("s.a", "x")
+    assert 'column "s"' in tl.fails("sql", "select * from made")
