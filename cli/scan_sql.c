@@ -70,13 +70,14 @@ static tl_status select_nothing(const tl_schema *schema, tl_buf *out) {
     return tl_buf_add_text(out, " WHERE false");
 }
 
-static tl_status files_of(const tl_table *table, const tl_plan *plan, tl_buf *out, tl_error *err) {
-    for (int64_t i = 0; i < plan->n_scan; i++) {
+static tl_status files_of(const tl_table *table, const tl_plan *plan, int64_t from, int64_t to, tl_buf *out,
+                          tl_error *err) {
+    for (int64_t i = from; i < to; i++) {
         char *path = tl_store_local_path(table->store, plan->scan[i].file->key);
         if (!path) {
             return tl_fail(err, TL_UNSUPPORTED, "table %s: sql reads lakes on a disk only", table->name);
         }
-        tl_status status = i ? tl_buf_add_byte(out, ',') : TL_OK;
+        tl_status status = i > from ? tl_buf_add_byte(out, ',') : TL_OK;
         if (status == TL_OK) {
             status = tl_duck_quote_path(out, path);
         }
@@ -119,7 +120,9 @@ static tl_status columns_of(const tl_schema *schema, tl_buf *out) {
     return status;
 }
 
-static tl_status select_files(tl_table *table, const tl_plan *plan, int64_t handle, tl_buf *out, tl_error *err) {
+/* Files `from` to `to` of the plan, whose columns carry field ids. */
+static tl_status select_by_id(tl_table *table, const tl_plan *plan, int64_t from, int64_t to, int64_t handle,
+                              tl_buf *out, tl_error *err) {
     const tl_schema *schema = tl_metadata_schema(&table->metadata);
     TL_TRY(tl_buf_add_text(out, "SELECT "));
     for (int32_t i = 0; i < schema->n_fields; i++) {
@@ -131,12 +134,56 @@ static tl_status select_files(tl_table *table, const tl_plan *plan, int64_t hand
         }
     }
     TL_TRY(tl_buf_add_text(out, " FROM read_parquet(["));
-    TL_TRY(files_of(table, plan, out, err));
+    TL_TRY(files_of(table, plan, from, to, out, err));
     TL_TRY(tl_buf_add_text(out, "], hive_partitioning=false, schema=MAP{"));
     TL_TRY(columns_of(schema, out));
     TL_TRY(tl_buf_add_text(out, "})"));
+    if (plan->hidden_rows > 0 && from == 0) {
+        return tl_buf_printf(out, " WHERE tl_live(%lld, file_index, file_row_number)", (long long)handle);
+    }
     if (plan->hidden_rows > 0) {
-        TL_TRY(tl_buf_printf(out, " WHERE tl_live(%lld, file_index, file_row_number)", (long long)handle));
+        return tl_buf_printf(out, " WHERE tl_live(%lld, CAST(file_index + %lld AS UBIGINT), file_row_number)",
+                             (long long)handle, (long long)from);
+    }
+    return TL_OK;
+}
+
+/* One file without field ids: by the names that the plan found for it. */
+static tl_status select_by_name(tl_table *table, const tl_plan *plan, int64_t file, int64_t handle, tl_buf *out,
+                                tl_error *err) {
+    const tl_schema *schema = tl_metadata_schema(&table->metadata);
+    TL_TRY(tl_buf_add_text(out, "SELECT "));
+    for (int32_t i = 0; i < schema->n_fields; i++) {
+        const char *name = plan->scan[file].names[i];
+        TL_TRY(tl_buf_add_text(out, i ? ", CAST(" : "CAST("));
+        TL_TRY(name ? tl_duck_quote_name(out, name) : tl_buf_add_text(out, "NULL"));
+        TL_TRY(tl_buf_add_text(out, " AS "));
+        TL_TRY(tl_duck_type(&schema->fields[i].type, out));
+        TL_TRY(tl_buf_add_text(out, ") AS "));
+        TL_TRY(tl_duck_quote_name(out, schema->fields[i].name));
+    }
+    TL_TRY(tl_buf_add_text(out, " FROM read_parquet(["));
+    TL_TRY(files_of(table, plan, file, file + 1, out, err));
+    TL_TRY(tl_buf_add_text(out, "], hive_partitioning=false)"));
+    return plan->hidden_rows > 0 ? tl_buf_printf(out, " WHERE tl_live(%lld, CAST(%lld AS UBIGINT), file_row_number)",
+                                                 (long long)handle, (long long)file)
+                                 : TL_OK;
+}
+
+/* Runs of files of one kind, usually a single one. */
+static tl_status select_files(tl_table *table, const tl_plan *plan, int64_t handle, tl_buf *out, tl_error *err) {
+    TL_TRY(tl_scan_nested_check(table, err));
+    for (int64_t from = 0, to; from < plan->n_scan; from = to) {
+        TL_TRY(from ? tl_buf_add_text(out, " UNION ALL ") : TL_OK);
+        to = from + 1;
+        if (plan->scan[from].names) {
+            TL_TRY(select_by_name(table, plan, from, handle, out, err));
+            continue;
+        }
+        while (to < plan->n_scan && !plan->scan[to].names) {
+            to++;
+        }
+        TL_TRY(select_by_id(table, plan, from, to, handle, out, err));
     }
     return TL_OK;
 }

@@ -225,7 +225,7 @@ static tl_status make_plan(tl_session *s, const char *name, tl_plan **out, tl_er
                       : tl_metadata_property(&table->metadata, "timelake.read-dedup")
                           ? tl_setting_bool(&table->metadata, "read-dedup")
                           : table->contract.dedup;
-        tl_plan_options options = {.keep_copies = !(wanted && table->contract.dedup), .pool = pool};
+        tl_plan_options options = {.keep_copies = !(wanted && table->contract.dedup), .names = true, .pool = pool};
         status = tl_plan_create(table, &options, out, err);
         tl_lake_pool_give(s->lake, pool);
         tl_table_release(table);

@@ -112,6 +112,51 @@ def test_columns_are_found_by_field_id(tl, made, lake):
     assert tl.sql("select count(*) as n from made where value >= 2.5").to_pylist() == [{"n": pc.sum(pc.greater_equal(expected["value"], 2.5)).as_py()}]
 
 
+@pytest.fixture
+def added(made, lake):
+    """A table with files of its writer before and behind two Parquet files of another origin, which carry no field ids; one of
+    them lacks a column, has another order and other types."""
+    where = made()
+    catalog = foreign.FolderCatalog(lake)
+    pq.write_table(rows_of(20, 40), where / "data" / "without-ids.parquet")
+    small = rows_of(5, 60).select(["v", "id", "time"])
+    pq.write_table(small.set_column(1, "id", small["id"].cast(pa.int32())).set_column(0, "v", small["v"].cast(pa.float32())),
+                   where / "data" / "smaller.parquet")
+    for name in ("without-ids", "smaller"):
+        catalog.load_table("default.made").add_files([f"file://{where}/data/{name}.parquet"])
+    catalog.load_table("default.made").append(rows_of(5, 70))
+    smaller = rows_of(5, 60).set_column(2, "machine", pa.nulls(5, pa.string()))
+    return where, pa.concat_tables([rows_of(60), smaller, rows_of(5, 70)])
+
+
+def test_files_without_field_ids_are_read_by_the_name_mapping(tl, added):
+    _, expected = added
+    check(tl, "made", expected)
+    assert tl.sql("select count(*) as n, sum(id)::bigint as s from made where v >= 5").to_pylist() == \
+        [{"n": (wanted := expected.filter(pc.greater_equal(expected["v"], 5))).num_rows, "s": pc.sum(wanted["id"]).as_py()}]
+
+
+def test_files_without_field_ids_follow_renamed_columns(tl, added, lake):
+    _, expected = added
+    table = foreign.FolderCatalog(lake).load_table("default.made")
+    with table.update_schema() as change:
+        change.rename_column("v", "value")
+    check(tl, "made", expected.rename_columns(["id", "time", "machine", "value"]))
+
+
+def test_position_deletes_of_files_without_field_ids(tl, added):
+    where, expected = added
+    foreign.number_metadata(where)
+    [path] = [p for p in foreign.data_files(where) if "without-ids" in p]
+    [other] = [p for p in foreign.data_files(where) if "smaller" in p]
+    foreign.add_position_deletes(where, path, [0, 19])
+    foreign.add_position_deletes(where, other, [2])
+    ours = next(p for p in foreign.data_files(where) if "without-ids" not in p and "smaller" not in p)
+    foreign.add_position_deletes(where, ours, [0])
+    gone = {40, 59, 62, pq.read_table(ours.removeprefix("file://"))["id"][0].as_py()}
+    check(tl, "made", expected.filter(pa.array([i not in gone for i in expected["id"].to_pylist()])))
+
+
 def test_an_empty_table_has_no_rows(tl, lake):
     foreign.FolderCatalog(lake).create_table("default.made", SCHEMA)
     rows = tl.sql("select * from made")

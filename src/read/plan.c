@@ -5,9 +5,8 @@
 #include "table/settings.h"
 
 const tl_schema *tl_plan_schema(const tl_table *table, const tl_snapshot *snapshot) {
-    const tl_schema *s = snapshot && snapshot->schema_id >= 0
-                             ? tl_metadata_schema_by_id(&table->metadata, snapshot->schema_id)
-                             : NULL;
+    const tl_schema *s =
+        snapshot && snapshot->schema_id >= 0 ? tl_metadata_schema_by_id(&table->metadata, snapshot->schema_id) : NULL;
     return s ? s : tl_metadata_schema(&table->metadata);
 }
 
@@ -42,7 +41,8 @@ tl_status tl_plan_only(const tl_table *table, const tl_schema *schema, const tl_
     return status;
 }
 
-/* Files are ordered by (sequence number, path); the newest come first in a scan, which top-N and latest queries like. */
+/* Files are ordered by (sequence number, path); the newest come first in a scan, which top-N and latest queries like.
+ */
 static tl_status choose_files(tl_plan *plan, const tl_schema *schema, const tl_plan_options *options, tl_error *err) {
     size_t n = (size_t)plan->files.n_data;
     plan->scan = tl_arena_array(&plan->arena, n, sizeof *plan->scan);
@@ -70,6 +70,7 @@ static tl_status fill(tl_plan *plan, const tl_plan_options *options, tl_error *e
     const tl_schema *schema = tl_plan_schema(plan->table, options->snapshot);
     TL_TRY(tl_table_files(plan->table, snapshot, &plan->files, err));
     TL_TRY(choose_files(plan, schema, options, err));
+    TL_TRY(options->names ? tl_plan_find_names(plan, err) : TL_OK);
     TL_TRY(tl_plan_apply_deletes(plan, err));
     if (plan->table->contract.dedup && !options->keep_copies) {
         TL_TRY(tl_plan_hide_older(plan, schema, options, err));

@@ -12,35 +12,38 @@
 
 /* Key columns that must equal a value, given as its Iceberg single-value bytes (data NULL = must be null). */
 typedef struct tl_key_filter {
-    int32_t column;              /* index in the table's schema */
+    int32_t column; /* index in the table's schema */
     tl_bytes value;
 } tl_key_filter;
 
 typedef struct tl_plan_options {
     const tl_snapshot *snapshot; /* NULL = current */
     bool keep_copies;            /* no dedup */
+    bool names;                  /* fill tl_plan_file.names */
     bool has_time;               /* time in [from_us, to_us) */
     int64_t from_us, to_us;
     const tl_key_filter *keys;
     int32_t n_keys;
-    tl_pool *pool;               /* NULL = the caller's thread */
+    tl_pool *pool; /* NULL = the caller's thread */
 } tl_plan_options;
 
 /* One data file of a scan. */
 typedef struct tl_plan_file {
-    tl_live_file *file;          /* in the plan's `files` */
-    uint8_t *hidden;             /* bitmap over the file's rows (position in file): 1 = not to be seen: an older copy
-                                    or deleted by a delete file; NULL = all are live */
+    tl_live_file *file; /* in the plan's `files` */
+    uint8_t *hidden;    /* bitmap over the file's rows (position in file): 1 = not to be seen: an older copy
+                           or deleted by a delete file; NULL = all are live */
     int64_t n_hidden;
+    const char *const *names; /* asked for, and the file carries no field ids: what it calls each field of the
+                                 table's schema; NULL = it has no such column */
 } tl_plan_file;
 
 /* Immutable once made; counted by reference. */
 typedef struct tl_plan {
-    tl_table *table;             /* retained */
+    tl_table *table; /* retained */
     tl_live_files files;
-    tl_plan_file *scan;          /* files that can hold wanted rows, newest partitions first */
+    tl_plan_file *scan; /* files that can hold wanted rows, newest partitions first */
     int64_t n_scan;
-    int64_t rows;                /* of `scan`, hidden ones included */
+    int64_t rows; /* of `scan`, hidden ones included */
     int64_t hidden_rows;
     tl_arena arena;
     _Atomic int references;

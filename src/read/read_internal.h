@@ -15,9 +15,10 @@ typedef struct tl_open_file {
     const tl_pq_file_meta *meta;
     const tl_pq_leaf *leaves;
     int32_t n_leaves;
-    int32_t *tops;        /* schema element of each top-level column */
+    int32_t *tops;    /* schema element of each top-level column */
+    int32_t *top_ids; /* field id of each: its own, or by the table's name mapping; -1 = known by its name only */
     int32_t n_tops;
-    bool has_ids;         /* fields carry ids; else columns are found by name */
+    bool has_ids; /* fields carry ids */
 } tl_open_file;
 
 /* Checks that the file is whole (size and rows as the manifest says). Errors name it. */
@@ -30,34 +31,38 @@ int32_t tl_open_file_leaf(const tl_open_file *f, const tl_field *field);
 /* Puts the file's name before the message. */
 tl_status tl_open_file_failed(const tl_open_file *f, tl_status status, tl_error *err);
 
+/* Fills `names` of the scan's files (tl_plan_options.names). Only tables of other writers, or with a name mapping, can
+ * have files without field ids, so only their footers are looked at. */
+tl_status tl_plan_find_names(tl_plan *plan, tl_error *err) TL_CHECKED;
+
 /* ---- key columns (keys.c) ---- */
 
 /* Rows of one series that stand together in one row group of one file. */
 typedef struct tl_span {
-    int32_t series;          /* number in the tl_series_set */
-    int32_t file;            /* caller's number of the file */
-    int64_t row;             /* of its first row in the file */
+    int32_t series; /* number in the tl_series_set */
+    int32_t file;   /* caller's number of the file */
+    int64_t row;    /* of its first row in the file */
     int64_t n;
-    const int64_t *times;    /* n, in file order; NULL for a plain key without time */
-    const int64_t *ingests;  /* n; NULL = all `ingest` */
-    int64_t ingest;          /* INT64_MIN = null or no such column */
-    const int32_t *order;    /* NULL = times are strictly ascending; else positions in time order */
-    int64_t min, max;        /* of times */
+    const int64_t *times;   /* n, in file order; NULL for a plain key without time */
+    const int64_t *ingests; /* n; NULL = all `ingest` */
+    int64_t ingest;         /* INT64_MIN = null or no such column */
+    const int32_t *order;   /* NULL = times are strictly ascending; else positions in time order */
+    int64_t min, max;       /* of times */
 } tl_span;
 
 typedef struct tl_spans {
     tl_span *items;
     int64_t n, cap;
-    tl_arena arena;          /* times, ingests, order */
+    tl_arena arena; /* times, ingests, order */
 } tl_spans;
 void tl_spans_free(tl_spans *s);
 
 /* Numbers for series keys: canonical bytes of all key columns (nulls equal, NaN equal). */
 typedef struct tl_series_set {
-    uint64_t *hashes;        /* open addressing; entries in `slots` */
+    uint64_t *hashes; /* open addressing; entries in `slots` */
     int32_t *slots;
     size_t cap;
-    tl_bytes *keys;          /* canonical bytes by number */
+    tl_bytes *keys; /* canonical bytes by number */
     int32_t n, cap_keys;
     tl_arena arena;
 } tl_series_set;
