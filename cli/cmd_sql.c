@@ -18,9 +18,13 @@ typedef struct job {
     FILE *to;
     const char *path; /* --output; NULL = stdout */
     int results;      /* statements that gave rows so far */
+    bool begun;       /* a part of the statement at work was executed */
 } job;
 
 static tl_status read_stdin(tl_buf *out, tl_error *err) {
+    if (isatty(0) && isatty(2)) {
+        fprintf(stderr, "Statements, please; Ctrl-D ends them.\n");
+    }
     for (;;) {
         if (tl_buf_reserve(out, 1 << 16) != TL_OK) {
             return tl_fail_memory(err, 1 << 16);
@@ -153,6 +157,7 @@ static tl_status run_text(job *j, const char *sql, tl_error *err) {
         if (duckdb_prepare_extracted_statement(connection, statements, i, &prepared) != DuckDBSuccess) {
             status = tl_duck_fail(err, duckdb_prepare_error(prepared));
         } else {
+            j->begun = true;
             status = run_prepared(j, prepared, err);
         }
         duckdb_destroy_prepare(&prepared);
@@ -161,9 +166,25 @@ static tl_status run_text(job *j, const char *sql, tl_error *err) {
     return status;
 }
 
+/* A table that DuckDB does not find may be one that could not be loaded, or one whose name the text does not show; and
+ * when it is neither, the names of all others are wanted for "Did you mean". */
+static tl_status run_known(job *j, tl_bytes statement, const char *sql, tl_error *err) {
+    static const char missing[] = "Catalog Error: Table ";
+    TL_TRY(tl_session_prepare(j->session, statement, err));
+    j->begun = false;
+    tl_status status = run_text(j, sql, err);
+    if (status == TL_OK || strncmp(err->message, missing, sizeof missing - 1) != 0 || j->begun) {
+        return status;
+    }
+    if (*tl_session_broken(j->session)) {
+        return tl_fail(err, status, "%s", tl_session_broken(j->session));
+    }
+    TL_TRY(tl_session_prepare(j->session, tl_bytes_of("show all tables"), err));
+    return run_text(j, sql, err);
+}
+
 static tl_status run_statement(job *j, tl_bytes statement, tl_error *err) {
     TL_TRY(check_statement(statement, err));
-    TL_TRY(tl_session_prepare(j->session, statement, err));
     tl_buf sql = {0};
     int before = j->results;
     tl_status status = wrap_copy(j, statement, &sql) == TL_OK ? TL_OK : tl_fail_memory(err, statement.len);
@@ -171,11 +192,7 @@ static tl_status run_statement(job *j, tl_bytes statement, tl_error *err) {
         status = tl_fail(err, TL_INVALID, "more than one statement gives rows: this format holds one result");
     }
     if (status == TL_OK) {
-        status = run_text(j, (const char *)sql.data, err);
-        const char *broken = tl_session_broken(j->session);
-        if (status != TL_OK && *broken) {
-            status = tl_fail(err, status, "%s", broken);
-        }
+        status = run_known(j, statement, (const char *)sql.data, err);
     }
     tl_buf_free(&sql);
     tl_session_forget(j->session);

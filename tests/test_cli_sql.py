@@ -327,7 +327,7 @@ def test_a_closed_pipe_ends_it(tl):
 
 def test_errors_are_one_line_with_our_names(tl):
     fill(tl, "readings", ROWS)
-    assert re.search(r'Catalog Error: Table with name readingz does not exist! Did you mean', tl.fails("sql", "select * from readingz"))
+    assert tl.fails("sql", "select * from readingz") == 'Error: Catalog Error: Table with name readingz does not exist! Did you mean "readings"?'
     assert '"nope" not found' in tl.fails("sql", "select nope from readings")
     assert "Parser Error" in tl.fails("sql", "selec 1")
     assert "(line 3 of the statement)" in tl.fails("sql", "select 1,\n\nnope from readings")
