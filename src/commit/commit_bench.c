@@ -118,6 +118,24 @@ static double bare_sync_ms(const char *dir) {
     return median_ms(spans, WINDOW);
 }
 
+/* As inline maintenance does: at 120 snapshots the oldest 20 go. */
+static void expire(tl_table **t) {
+    int64_t ids[20];
+    tl_table *newer;
+    tl_error err;
+    if ((*t)->metadata.n_snapshots < 120) {
+        return;
+    }
+    for (int i = 0; i < 20; i++) {
+        ids[i] = (*t)->metadata.snapshots[i].snapshot_id;
+    }
+    if (tl_commit_expire(*t, ids, 20, &newer, &err) != TL_OK) {
+        die(&err);
+    }
+    tl_table_release(*t);
+    *t = newer;
+}
+
 int main(int argc, char **argv) {
     if (argc < 3) {
         fprintf(stderr, "usage: %s DIRECTORY COMMITS [sync] [batch]\n", argv[0]);
@@ -166,6 +184,7 @@ int main(int argc, char **argv) {
         tl_staged_free(&staged);
         tl_table_release(t);
         t = newer;
+        expire(&t);
         if (i + 1 == mark) {
             printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW),
                    median_ms(cpu, WINDOW));
