@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import DoubleType, LongType, NestedField, StringType, TimestamptzType
+from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType, TimestamptzType
 
 import foreign
 import harness
@@ -110,6 +110,40 @@ def test_columns_are_found_by_field_id(tl, made, lake):
     check(tl, "made", expected)
     assert tl.sql("select count(*) as n from made where v = 1").to_pylist() == [{"n": 0}]
     assert tl.sql("select count(*) as n from made where value >= 2.5").to_pylist() == [{"n": pc.sum(pc.greater_equal(expected["value"], 2.5)).as_py()}]
+
+
+def c_api_says(lake, name):
+    """The rows, or the error."""
+    try:
+        return lakes.c_api(lake, name).to_pylist()
+    except AssertionError as e:
+        return str(e)
+
+
+def test_fields_inside_of_columns_never_give_the_value_of_another_field(tl, lake):
+    """A C program and sql read what is certain (new, dropped, moved fields) and refuse what they cannot follow."""
+    table = foreign.FolderCatalog(lake).create_table("default.made", Schema(
+        NestedField(1, "s", StructType(NestedField(2, "a", LongType(), required=False), NestedField(3, "b", LongType(), required=False)), required=False),
+        NestedField(4, "l", ListType(5, StructType(NestedField(6, "k", LongType(), required=False)), element_required=False), required=False)))
+    table.append(pa.table({"s": [{"a": 1, "b": 2}, None], "l": [[{"k": 7}], []]}, schema=table.schema().as_arrow()))
+
+    def both_read(expected):
+        assert tl.sql("select * from made").to_pylist() == expected
+        assert c_api_says(lake, "made") == expected
+
+    both_read([{"s": {"a": 1, "b": 2}, "l": [{"k": 7}]}, {"s": None, "l": []}])
+    with table.update_schema() as change:
+        change.add_column(("s", "c"), LongType())
+    both_read([{"s": {"a": 1, "b": 2, "c": None}, "l": [{"k": 7}]}, {"s": None, "l": []}])
+    with table.update_schema() as change:
+        change.move_first("s.b")
+    both_read([{"s": {"b": 2, "a": 1, "c": None}, "l": [{"k": 7}]}, {"s": None, "l": []}])
+    with table.update_schema() as change:
+        change.delete_column("s.a")
+    with table.update_schema() as change:
+        change.add_column(("s", "a"), LongType())  # another field under the old name
+    assert 'inside of column "s"' in tl.fails("sql", "select * from made")
+    assert 'inside of column "s"' in c_api_says(lake, "made")
 
 
 @pytest.fixture

@@ -35,6 +35,17 @@ tl_status tl_open_file_failed(const tl_open_file *f, tl_status status, tl_error 
  * have files without field ids, so only their footers are looked at. */
 tl_status tl_plan_find_names(tl_plan *plan, tl_error *err) TL_CHECKED;
 
+/* ---- fields inside of columns (nested.c) ---- */
+
+typedef enum tl_nested {
+    TL_NESTED_SAME,        /* the same fields in the same places */
+    TL_NESTED_OTHER_ORDER, /* fields of the same names mean the same, but stand elsewhere, or some are on one side only
+                            */
+    TL_NESTED_RENAMED      /* a name means another field id in the file than in the table */
+} tl_nested;
+
+tl_nested tl_nested_compare(const tl_type *type, const struct ArrowSchema *file);
+
 /* ---- key columns (keys.c) ---- */
 
 /* Rows of one series that stand together in one row group of one file. */

@@ -37,8 +37,8 @@ void tl_projection_free(tl_projection *p) {
 
 /* The columns of the projection that the file has, in file order. */
 typedef struct file_columns {
-    int32_t *tops;    /* ascending */
-    int32_t *fields;  /* projection column of each */
+    int32_t *tops;   /* ascending */
+    int32_t *fields; /* projection column of each */
     int32_t n;
 } file_columns;
 
@@ -128,10 +128,20 @@ tl_status tl_rows_read(tl_open_file *f, int32_t row_group, const tl_pq_row_range
     }
     if (status == TL_OK) {
         bool same = columns.n == projection->schema.n_fields;
-        for (int32_t i = 0; i < columns.n && same; i++) {
-            same = same_shape(schema.children[i], projection->arrow.children[columns.fields[i]]);
+        for (int32_t i = 0; i < columns.n && status == TL_OK; i++) {
+            const tl_field *field = &projection->schema.fields[columns.fields[i]];
+            tl_nested nested = tl_nested_compare(&field->type, schema.children[i]);
+            if (nested == TL_NESTED_RENAMED) {
+                status = tl_fail(err, TL_UNSUPPORTED,
+                                 "a field inside of column \"%s\" was renamed or replaced since it was written",
+                                 field->name);
+            }
+            same = same && nested == TL_NESTED_SAME &&
+                   same_shape(schema.children[i], projection->arrow.children[columns.fields[i]]);
         }
-        if (!same) {
+        if (status != TL_OK) {
+            /* nothing is handed out */
+        } else if (!same) {
             status = convert(projection, &columns, &schema, &array, out, err);
         } else if ((status = reorder(&array, &columns, err)) == TL_OK) {
             *out = array;
