@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/* Values with up to 15 (float: 6) digits between 1e-4 and 1e15 (1e6). */
+/* Values between 1e-4 and 1e15 (float: 1e6, and up to 6 digits). */
 size_t tl_fast_double(double v, char *out);
 size_t tl_fast_float(float v, char *out);
 /* Microseconds in the years 0 to 9999. */

@@ -196,7 +196,10 @@ static void fast_printing_is_general_printing(void **state) {
         uint32_t narrow = (uint32_t)dice();
         memcpy(&d, &bits, sizeof d);
         memcpy(&f, &narrow, sizeof f);
-        if (i % 4) { /* what people measure: few digits */
+        if (i % 4 == 1) { /* all digits, of usual size */
+            d = (double)(int64_t)dice() / 9007199254740992.0 / (double)(1 + dice() % 1000);
+            f = (float)d;
+        } else if (i % 4) { /* what people measure: few digits */
             double scale[] = {1, 10, 100, 1000, 1e6, 1e9};
             d = (double)(int64_t)(dice() % 2000000000 - 1000000000) / scale[dice() % 6];
             f = (float)d;
