@@ -294,7 +294,6 @@ static tl_status run_lines(continuous *c, tl_error *err) {
 static tl_status run_batches(continuous *c, tl_error *err) {
     tl_input *input;
     struct ArrowSchema schema = {0};
-    int64_t rows = 0;
     TL_TRY(tl_input_open("-", &c->options, &input, err));
     tl_status status = tl_input_schema(input, &schema, err);
     if (status == TL_OK) {
@@ -306,7 +305,6 @@ static tl_status run_batches(continuous *c, tl_error *err) {
         if (status != TL_OK || !batch.release) {
             break;
         }
-        rows += batch.length;
         status = write_batch(c, &batch, err);
         if (status == TL_INVALID) {
             tl_error_prefix(err, "standard input: ");
