@@ -292,3 +292,41 @@ def test_latest_in_every_format(tl, tmp_path):
     assert tl.ok("latest", "readings", "--format", "none") == ""
     make(tl, "empty")
     assert tl.json("latest", "empty", "--json") == []
+
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+def read_terminal(master):
+    """What was written to a terminal whose other end is closed by now."""
+    out = b""
+    while True:
+        try:
+            block = os.read(master, 65536)
+        except OSError:
+            return out.decode(errors="replace")
+        if not block:
+            return out.decode(errors="replace")
+        out += block
+
+
+def test_a_progress_bar_on_a_terminal_and_none_in_a_pipe(tl):
+    import time
+    make(tl)
+    rows = [f"machine,time,v\n", *(f"a,2025-01-01T00:{i // 60:02d}:{i % 60:02d}Z,{i}\n" for i in range(40))]
+    for terminal in (True, False):
+        master, slave = pty.openpty()
+        p = subprocess.Popen(tl.argv("append", "readings", "-", "--format", "csv", "--rows-per-commit", "10"), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=slave if terminal else subprocess.PIPE, env=tl.env)
+        os.close(slave)
+        for line in rows:
+            p.stdin.write(line.encode())
+            p.stdin.flush()
+            time.sleep(0.04)
+        p.stdin.close()
+        assert p.wait(timeout=60) == 0
+        shown = read_terminal(master) if terminal else p.stderr.read().decode()
+        os.close(master)
+        p.stdout.close()
+        assert len(re.findall(r"commit \d+:", shown)) == 4
+        assert ("\r[" in shown and "rows" in shown.split("\r[")[1]) == terminal
+        assert ("\x1b" in shown) == terminal
