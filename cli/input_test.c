@@ -217,6 +217,34 @@ static void ndjson_errors_name_the_line(void **state) {
     assert_non_null(strstr(err.message, "not a JSON object"));
 }
 
+static void when_memory_ends_the_error_says_so_and_nothing_leaks(void **state) {
+    (void)state;
+    const char *nulls[] = {"NA"};
+    const tl_input_options options = {.schema = &json_schema, .nulls = nulls, .n_nulls = 1};
+    static const char *const files[][2] = {{"a.csv", "a,b\n1,\"x\n\"\"y\"\n2,z\n3,NA\n"},
+                                           {"a.ndjson", "{\"a\":1,\"b\":\"x\"}\n{\"a\":2}\n{\"b\":[1]}\n"}};
+    for (size_t f = 0; f < TL_COUNT(files); f++) {
+        char *path = write_file(files[f][0], files[f][1], strlen(files[f][1])), out[256];
+        tl_status status = TL_NO_MEMORY;
+        for (uint64_t n = 1; status != TL_OK; n++) {
+            assert_true(n < 1000);
+            tl_error err = {{0}};
+            tl_input *in = NULL;
+            (void)tl_mem_fail_at(n);
+            status = tl_input_open(path, &options, &in, &err);
+            if (status == TL_OK) {
+                status = dump(in, 0, out, sizeof out, &err);
+                tl_input_close(in);
+            }
+            (void)tl_mem_fail_at(0);
+            if (status != TL_OK) {
+                assert_int_equal(status, TL_NO_MEMORY);
+                assert_non_null(strstr(err.message, "memory"));
+            }
+        }
+    }
+}
+
 static void formats_are_told_by_names(void **state) {
     (void)state;
     assert_int_equal(tl_file_format_of("x.csv"), TL_FORMAT_CSV);
@@ -256,6 +284,7 @@ int main(void) {
         cmocka_unit_test(long_fields_and_blocks_cut_anywhere),
         cmocka_unit_test(ndjson_keeps_every_digit_and_missing_members_are_null),
         cmocka_unit_test(ndjson_errors_name_the_line),
+        cmocka_unit_test(when_memory_ends_the_error_says_so_and_nothing_leaks),
         cmocka_unit_test(formats_are_told_by_names),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
