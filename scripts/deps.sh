@@ -17,9 +17,6 @@ debian_packages() {
     local want=(build-essential cmake ninja-build pkg-config libzstd-dev liblz4-dev libsnappy-dev libbrotli-dev zlib1g-dev
         libcmocka-dev python3 python3-venv)
     command -v go >/dev/null || want+=(golang-go ca-certificates)
-    # pip prepares nanoarrow's metadata before it hands over the source package, and that step looks for Python.h
-    python3 -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null ||
-        want+=(python3-dev)
     [ "${1:-}" = dev ] && want+=(clang-14 libclang-rt-14-dev clang-format-14)
     apt_need "${want[@]}"
 }
@@ -32,10 +29,7 @@ source_ready() { [ "$(cat "$DEPS/$1/.stamp" 2>/dev/null || true)" = "$(source_st
 source_fetch() {
     local dir=$DEPS/download/$1
     rm -rf "$dir" && mkdir -p "$dir"
-    grep "^$1==" "$ROOT/scripts/sources.txt" >"$dir/requirement.txt"
-    "$(fetch_pip)" download -q --no-deps --no-binary "$1" --require-hashes -r "$dir/requirement.txt" -d "$dir" >&2 ||
-        die "could not download the source package of $1"
-    echo "$dir"/*.tar.gz
+    fetch_sdist "$(grep "^$1==" "$ROOT/scripts/sources.txt")" "$dir" || die "could not download the source package of $1"
 }
 
 # source_place NAME: moves the finished folder .deps/NAME.new to .deps/NAME.
@@ -47,7 +41,7 @@ source_place() {
 
 get_nanoarrow() {
     source_ready nanoarrow && return 0
-    say "fetching nanoarrow (about a minute: pip prepares the package's metadata)"
+    say "fetching nanoarrow"
     local new=$DEPS/nanoarrow.new tmp=$DEPS/nanoarrow.tmp tgz
     tgz=$(source_fetch nanoarrow)
     rm -rf "$new" "$tmp" && mkdir -p "$new" "$tmp"

@@ -41,5 +41,21 @@ fetch_pip() {
     echo "$DEPS/fetch/bin/pip"
 }
 
+# fetch_sdist REQUIREMENT DIR: downloads the source package of "name==version --hash=sha256:..." and prints its path.
+fetch_sdist() {
+    local pip status=0 file
+    pip=$(fetch_pip)
+    file=$("$DEPS/fetch/bin/python" "$ROOT/scripts/fetch_sdist.py" "$1" "$2") || status=$?
+    if [ $status -eq 3 ]; then
+        say "taking pip's slow way (it builds the package's metadata first)"
+        echo "$1" >"$2/requirement.txt"
+        "$pip" download -q --no-deps --no-binary "${1%%==*}" --require-hashes -r "$2/requirement.txt" -d "$2" >&2 || return 1
+        file=$(echo "$2"/*.tar.gz)
+    elif [ $status -ne 0 ]; then
+        return 1
+    fi
+    echo "$file"
+}
+
 # sha256_is FILE HEX
 sha256_is() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d' ' -f1)" = "$2" ]; }

