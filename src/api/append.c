@@ -12,7 +12,10 @@
 /* The text of a failed stream; Arrow streams speak errno. */
 static tl_status stream_failed(struct ArrowArrayStream *rows, int code, tl_error *err) {
     const char *text = rows->get_last_error(rows);
-    tl_status status = code == ENOMEM ? TL_NO_MEMORY : code == EIO ? TL_IO : code == ECANCELED ? TL_CANCELLED : TL_INVALID;
+    tl_status status = code == ENOMEM      ? TL_NO_MEMORY
+                       : code == EIO       ? TL_IO
+                       : code == ECANCELED ? TL_CANCELLED
+                                           : TL_INVALID;
     return tl_fail(err, status, "%s", text && *text ? text : "the input stream failed without saying why");
 }
 

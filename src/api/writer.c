@@ -262,13 +262,29 @@ tl_status tl_writer_open(tl_lake *lake, const char *table, const struct ArrowSch
     return TL_OK;
 }
 
-/* What an array costs besides its values: small batches are mostly that. Depth: that of the schema. */
-static int64_t overhead_of(const struct ArrowArray *a) {
+/* What an array costs, its structures included: small batches are mostly those. Depth: that of the schema. */
+static int64_t view_bytes(const struct ArrowArrayView *v) {
     enum { PART = 640 }; /* the structures, and the least that an allocator gives for buffers */
     int64_t bytes = PART;
-    for (int64_t i = 0; i < a->n_children; i++) {
-        bytes += overhead_of(a->children[i]);
+    for (int i = 0; i < NANOARROW_MAX_FIXED_BUFFERS; i++) {
+        bytes += v->buffer_views[i].size_bytes > 0 ? v->buffer_views[i].size_bytes : 0;
     }
+    for (int64_t i = 0; i < v->n_variadic_buffers; i++) {
+        bytes += v->variadic_buffer_sizes[i];
+    }
+    for (int64_t i = 0; i < v->n_children; i++) {
+        bytes += view_bytes(v->children[i]);
+    }
+    return bytes + (v->dictionary ? view_bytes(v->dictionary) : 0);
+}
+
+/* Of a batch that aligning has found to be sound. 0 = not known. */
+static int64_t bytes_of(const tl_writer *w, const struct ArrowArray *batch) {
+    struct ArrowArrayView view;
+    bool known = ArrowArrayViewInitFromSchema(&view, &w->schema, NULL) == NANOARROW_OK &&
+                 ArrowArrayViewSetArray(&view, batch, NULL) == NANOARROW_OK;
+    int64_t bytes = known ? view_bytes(&view) : 0;
+    ArrowArrayViewReset(&view);
     return bytes;
 }
 
@@ -279,7 +295,8 @@ static tl_status check_batch(tl_writer *w, const struct ArrowArray *batch, int64
     tl_batch aligned = {0};
     TL_TRY(tl_align_batch(w->align, &copy, w->state.rows_taken, 0, &aligned, err));
     tl_status status = tl_append_check(w->version, &aligned, w->state.rows_taken, err);
-    *bytes = (int64_t)aligned.bytes + overhead_of(batch);
+    *bytes = bytes_of(w, batch); /* the input is what is kept, text perhaps where the table has numbers */
+    *bytes = *bytes > (int64_t)aligned.bytes ? *bytes : (int64_t)aligned.bytes;
     tl_batch_free(&aligned);
     return status;
 }
