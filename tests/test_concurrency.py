@@ -137,6 +137,38 @@ def test_killed_at_any_time_and_repeated_with_the_same_batch_id(tl):
     check_rows(tl, {(99, 0)} | {(w, n) for w in range(4) for n in range(20)})
 
 
+def test_an_append_of_many_files_is_killed_and_repeated_until_done(tl, tmp_path):
+    """One commit a file under one batch id: each repetition adds exactly the files that are missing."""
+    create(tl)
+    paths, rows = [], 200
+    for f in range(30):
+        paths.append(tmp_path / f"{f:02}.arrow")
+        with pa.ipc.new_file(paths[-1], SCHEMA) as w:
+            w.write_table(rows_of(1, range(f * rows, (f + 1) * rows)))
+    command = ("append", "readings", *paths, "--rows-per-commit", "0", "--batch-id", "load")
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    dice, done, partly = random.Random(seed), [0], 0
+    for attempt in range(200):
+        p = tl.start(*command)
+        try:
+            p.communicate(timeout=dice.uniform(0.01, 0.15) * (1 + attempt / 20))
+        except subprocess.TimeoutExpired:
+            p.send_signal(signal.SIGKILL)
+            p.communicate()
+        [row] = tl.sql("select count(*) as n from readings").to_pylist()
+        assert row["n"] % rows == 0 and row["n"] >= done[-1], "half a commit, or one that went away"
+        partly += done[-1] < row["n"] < len(paths) * rows
+        done.append(row["n"])
+        if p.returncode == 0:
+            break
+        assert p.returncode == -signal.SIGKILL, p.returncode
+    assert p.returncode == 0 and partly, f"killed too early or too late to prove anything: {done}"
+    check_rows(tl, {(1, n) for n in range(len(paths) * rows)})
+    out = tl.ok(*command)  # once more: nothing is missing
+    assert "appended 0 rows in 0 commits" in out
+
+
 def test_readers_see_whole_commits_while_writers_write(tl, tmp_path):
     """A commit has ten rows; every read finds a multiple of ten, and never fewer than the read before."""
     create(tl)
