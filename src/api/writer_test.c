@@ -157,6 +157,61 @@ static void a_bad_value_fails_its_batch_alone(void **state) {
     assert_int_equal(count_rows(f->lake), 4);
 }
 
+static void a_time_that_no_partition_holds_fails_its_batch_alone(void **state) {
+    fixture *f = *state;
+    tl_writer *w;
+    tl_error err;
+    const tl_table_spec spec = {.time_column = "time", .series_key = "sensor", .chunk = "hour"};
+    OK(tl_create(f->lake, "hourly", &f->schema, &spec, &err));
+    OK(tl_writer_open(f->lake, "hourly", &f->schema, NULL, &w, &err));
+    struct ArrowArray batch;
+    make_batch(&f->schema, INT64_MAX / 1000 - 5, 2, 1, &batch);
+    assert_int_equal(tl_writer_write(w, &batch, &err), TL_INVALID);
+    assert_non_null(strstr(err.message, "column \"time\", row 1: "));
+    assert_non_null(strstr(err.message, "is outside what hour partitions can hold"));
+    make_batch(&f->schema, 0, 2, 1, &batch);
+    OK(tl_writer_write(w, &batch, &err));
+    tl_writer_state s;
+    OK(tl_writer_close(w, 0, &s, &err));
+    assert_int_equal(s.rows_durable, 2);
+}
+
+static void what_waiting_does_not_mend_is_told_at_once(void **state) {
+    fixture *f = *state;
+    tl_writer *w;
+    tl_error err;
+    tl_writer_state s;
+    OK(tl_writer_open(f->lake, "t", &f->schema, NULL, &w, &err));
+    struct ArrowArray batch;
+    make_batch(&f->schema, 0, 4, 1, &batch);
+    OK(tl_writer_write(w, &batch, &err));
+    OK(tl_drop(f->lake, "t", &err));
+    const tl_env *env = tl_env_default();
+    int64_t begin = tl_env_monotonic_us(env);
+    assert_int_equal(tl_writer_close(w, INT64_C(3600000000), &s, &err), TL_NOT_FOUND);
+    assert_true(tl_env_monotonic_us(env) - begin < 60000000);
+    assert_int_equal(s.rows_durable, 0);
+}
+
+static void small_batches_count_what_they_cost(void **state) {
+    fixture *f = *state;
+    tl_writer *w;
+    tl_error err;
+    const tl_writer_options options = {.commit_every_us = INT64_C(3600000000), .commit_bytes = 100000};
+    OK(tl_writer_open(f->lake, "t", &f->schema, &options, &w, &err));
+    for (int i = 0; i < 100; i++) { /* 100 rows of 20 bytes, but 400 arrays */
+        struct ArrowArray batch;
+        make_batch(&f->schema, i, 1, 1, &batch);
+        OK(tl_writer_write(w, &batch, &err));
+    }
+    for (int i = 0; i < 1000 && count_rows(f->lake) == 0; i++) {
+        tl_env_default()->sleep_us(NULL, 5000);
+    }
+    assert_true(count_rows(f->lake) > 0);
+    OK(tl_writer_close(w, 0, NULL, &err));
+    assert_int_equal(count_rows(f->lake), 100);
+}
+
 static void a_failed_commit_keeps_the_rows_and_tries_again(void **state) {
     fixture *f = *state;
     tl_writer *w;
@@ -303,6 +358,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(enough_bytes_commit_without_a_flush, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waiting_rows_are_committed_when_their_time_is_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bad_value_fails_its_batch_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_time_that_no_partition_holds_fails_its_batch_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_waiting_does_not_mend_is_told_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(small_batches_count_what_they_cost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failed_commit_keeps_the_rows_and_tries_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_reply_does_not_double_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_full_buffer_says_so_and_takes_nothing, set_up, tear_down),
