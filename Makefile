@@ -6,7 +6,7 @@ PYTEST = .deps/venv/bin/python -m pytest
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -53,7 +53,7 @@ unit: build-asan/build.ninja ## unit tests, under the sanitizers
 e2e: build test-deps ## end-to-end tests of the release build against the peers
 	@$(PYTEST) tests $(PYTEST_ARGS)
 
-bench: bench-parquet bench-append ## all benchmarks: ours and the peers in one run, ratios against the bars (TL_RUNS=5)
+bench: bench-parquet bench-append bench-tables ## all benchmarks: ours and the peers in one run, ratios against the bars (TL_RUNS=5)
 
 bench-parquet: build test-deps ## the Parquet core against Arrow C++
 	@$(NINJA) -C build benches
@@ -62,6 +62,10 @@ bench-parquet: build test-deps ## the Parquet core against Arrow C++
 bench-append: build test-deps ## appends against Timelake 0.7.0
 	@$(NINJA) -C build benches
 	@.deps/venv/bin/python bench/append.py
+
+bench-tables: build test-deps ## commits and one-row appends to large and odd tables
+	@$(NINJA) -C build benches
+	@.deps/venv/bin/python bench/tables.py
 
 quickstart: build ## a lake in ./quickstart-lake with real data, and SQL over it
 	@scripts/quickstart.sh
