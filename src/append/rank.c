@@ -486,7 +486,7 @@ static tl_status rank_values(value_table *t, tl_error *err) {
 }
 
 /* Orders the tuples by counting sorts over the key columns' ranks, last column first. */
-static tl_status rank_tuples(tl_ranker *r, uint32_t *order, uint32_t *spare, uint32_t *counts) {
+static void rank_tuples(tl_ranker *r, uint32_t *order, uint32_t *spare, uint32_t *counts) {
     for (uint32_t i = 0; i < r->n; i++) {
         order[i] = i;
     }
@@ -508,7 +508,6 @@ static tl_status rank_tuples(tl_ranker *r, uint32_t *order, uint32_t *spare, uin
     for (uint32_t i = 0; i < r->n; i++) {
         r->ranks[order[i]] = i;
     }
-    return TL_OK;
 }
 
 tl_status tl_ranker_ranks(tl_ranker *r, const uint32_t **ranks, tl_error *err) {
@@ -539,9 +538,8 @@ tl_status tl_ranker_ranks(tl_ranker *r, const uint32_t **ranks, tl_error *err) {
         if (!work) {
             return tl_fail_memory(err, ((size_t)n * 2 + most + 1) * sizeof *work);
         }
-        tl_status status = rank_tuples(r, work, work + n, work + (size_t)n * 2);
+        rank_tuples(r, work, work + n, work + (size_t)n * 2);
         tl_free(work);
-        TL_TRY(status);
     }
     r->ranked = n;
     *ranks = mine;
