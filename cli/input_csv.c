@@ -10,7 +10,7 @@
 #include "cli/source.h"
 #include "cli/text_batch.h"
 
-typedef enum state { RECORD_START, CELL_START, UNQUOTED, QUOTED, QUOTE, AFTER_CR } state;
+typedef enum state { RECORD_START, CELL_START, UNQUOTED, UNQUOTED_CR, QUOTED, QUOTE, AFTER_CR } state;
 
 typedef struct csv {
     tl_input base;
@@ -26,7 +26,9 @@ typedef struct csv {
     int64_t quote_line;  /* in which the quoted field began */
     bool quoted;         /* the field being made was quoted */
     bool header_done;
-    tl_buf name; /* the header's field being made */
+    bool header_cr; /* the header ended in a CR; what follows is not looked at yet */
+    bool lone_cr;   /* the header ended in a CR alone: so do the records; else it is a part of a field */
+    tl_buf name;    /* the header's field being made */
     char **names;
     int32_t n, cap, cell; /* columns; the field of the record being made */
     bool *quoted_null;    /* per column: a quoted null text is null too */
@@ -154,6 +156,7 @@ static tl_status end_at(csv *c, char b, tl_error *err) {
         return end_cell(c, err);
     }
     c->state = b == '\r' ? AFTER_CR : RECORD_START;
+    c->header_cr = b == '\r' && !c->header_done;
     tl_status status = end_record(c, err);
     c->line++;
     return status;
@@ -171,7 +174,31 @@ static tl_status in_unquoted(csv *c, tl_error *err) {
         return TL_OK;
     }
     c->at++;
+    if (*p == '\r' && c->header_done && !c->lone_cr) {
+        c->state = UNQUOTED_CR;
+        return TL_OK;
+    }
     return end_at(c, (char)*p, err);
+}
+
+/* Nothing but a line break so far. */
+static bool is_blank_record(const csv *c) {
+    return c->cell == 0 && !c->quoted && tl_text_cell(&c->batch, 0, c->batch.n_rows).len == 0;
+}
+
+/* Behind a CR in a field without quotes: a line break with an LF, else it belongs to the field. */
+static tl_status after_field_cr(csv *c, char b, tl_error *err) {
+    if (b != '\n') {
+        c->state = UNQUOTED;
+        return add_run(c, (const uint8_t *)"\r", 1, err);
+    }
+    c->at++;
+    if (is_blank_record(c)) {
+        c->state = RECORD_START;
+        c->line++;
+        return TL_OK;
+    }
+    return end_at(c, '\n', err);
 }
 
 static tl_status in_quoted(csv *c, tl_error *err) {
@@ -205,11 +232,13 @@ static tl_status step(csv *c, tl_error *err) {
     char b = (char)c->block[c->at];
     switch (c->state) {
     case AFTER_CR:
+        c->lone_cr = c->lone_cr || (c->header_cr && b != '\n');
+        c->header_cr = false;
         c->at += b == '\n';
         c->state = RECORD_START;
         return TL_OK;
     case RECORD_START:
-        if (b == '\n' || b == '\r') { /* an empty line */
+        if (b == '\n' || (b == '\r' && (c->lone_cr || !c->header_done))) { /* an empty line */
             c->at++;
             c->line++;
             c->state = b == '\r' ? AFTER_CR : RECORD_START;
@@ -231,6 +260,7 @@ static tl_status step(csv *c, tl_error *err) {
         c->state = UNQUOTED;
         return TL_OK;
     case UNQUOTED: return in_unquoted(c, err);
+    case UNQUOTED_CR: return after_field_cr(c, b, err);
     case QUOTED: return in_quoted(c, err);
     default: return after_quote(c, err);
     }
@@ -240,7 +270,11 @@ static tl_status finish(csv *c, tl_error *err) {
     if (c->state == QUOTED) {
         return bad(c, c->quote_line, err, "a quoted field begins here and does not end");
     }
-    if (c->state == CELL_START || c->state == UNQUOTED || c->state == QUOTE) {
+    if (c->state == UNQUOTED_CR && is_blank_record(c)) {
+        c->state = RECORD_START;
+        return TL_OK;
+    }
+    if (c->state == CELL_START || c->state == UNQUOTED || c->state == UNQUOTED_CR || c->state == QUOTE) {
         c->state = RECORD_START;
         return end_record(c, err);
     }

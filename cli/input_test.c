@@ -88,6 +88,10 @@ static void csv_fields_quotes_and_line_ends(void **state) {
     assert_csv("a,b\n1,2\n3,4\n", "1|2\n3|4\n");
     assert_csv("a,b\r\n1,2\r\n3,4", "1|2\n3|4\n");
     assert_csv("a,b\r1,2\r3,4\r", "1|2\n3|4\n");
+    assert_csv("a,b\r1,2\r\r3,4", "1|2\n3|4\n");
+    assert_csv("a,b\r\n1,2\r\n\r\n3,\r\n", "1|2\n3|-\n");
+    assert_csv("a,b\n1\r2,3\r\n\r\n4,\r5\n", "1\r2|3\n4|\r5\n");
+    assert_csv("a,b\n\"1\",2\r\n3,4\r", "1|2\n3|4\n");
     assert_csv("\xef\xbb\xbf\"a\",b\n\"x,\"\"y\"\"\nz\",2\n", "x,\"y\"\nz|2\n");
     assert_csv("a,b\n\n1,2\n\n\n3,4\n\n", "1|2\n3|4\n");
     assert_csv("a,b\n,\n\"\",\"\"\n", "-|-\n-|-\n"); /* no schema: what a quoted nothing is, is not known */

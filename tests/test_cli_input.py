@@ -359,3 +359,61 @@ def test_a_full_disk_for_standard_input_is_an_error(table):
         p = table.start("sql", "select * from range(100000)", "--format", "csv", stdout=full)
         _, err = p.communicate(timeout=60)
     assert p.returncode == 1 and b"Error: the output" in err
+
+
+# ---- against Python's csv and json ----------------------------------------------------------------------------------
+
+ALPHABET = ["a", "b", ",", ";", '"', "'", "\n", "\r", "\r\n", " ", "\t", "ä", "€", "😀", "\\", "x" * 300, "0", "NULL"]
+
+
+def random_rows(dice, n):
+    return [[None if dice.random() < 0.1 else "".join(dice.choices(ALPHABET, k=dice.randrange(6))) for _ in range(3)] for _ in range(n)]
+
+
+@pytest.mark.parametrize("quoting", ["all", "minimal"])
+def test_random_csv_is_read_as_python_wrote_it(tl, quoting):
+    import csv
+    import io
+    import random
+    seed = int(os.environ.get("TL_SEED") or random.SystemRandom().randrange(2**32))
+    print("TL_SEED =", seed)
+    dice = random.Random(seed)
+    for n, (delimiter, end) in enumerate([(",", "\n"), (";", "\r\n"), ("\t", "\n")]):
+        rows = [[str(i), *r] for i, r in enumerate(random_rows(dice, 3000))]
+        if quoting == "minimal":  # a CR without quotes before the LF would be a part of the line's end
+            rows = [[*r[:3], r[3] and r[3].replace("\r", "")] for r in rows]
+        out = io.StringIO()
+        style = {"all": csv.QUOTE_NOTNULL if hasattr(csv, "QUOTE_NOTNULL") else csv.QUOTE_ALL, "minimal": csv.QUOTE_MINIMAL}[quoting]
+        writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=style)
+        writer.writerow(["i", "a", "b", "c"])
+        writer.writerows(rows)
+        tl.ok("create", f"t{n}", "--schema", "i:int,a:string,b:string,c:string")
+        tl.ok("append", f"t{n}", "-", "--format", "csv", "--delimiter", delimiter, stdin=out.getvalue().encode())
+        got = tl.sql(f"select * from t{n} order by i").to_pylist()
+        # an empty text without quotes is null; Python before 3.12 writes nulls like empty texts
+        blank = None if quoting == "minimal" else None if style != csv.QUOTE_ALL else ""
+        want = [{"i": i, **{k: (v if v else blank if v is None or quoting == "minimal" else "") for k, v in zip("abc", r[1:])}}
+                for i, r in enumerate(rows)]
+        assert got == want
+
+
+def test_random_ndjson_is_read_as_python_wrote_it(tl):
+    import random
+    seed = int(os.environ.get("TL_SEED") or random.SystemRandom().randrange(2**32))
+    print("TL_SEED =", seed)
+    dice = random.Random(seed)
+    rows = []
+    for i, r in enumerate(random_rows(dice, 3000)):
+        row = {"i": i, "a": r[0], "b": r[1], "n": dice.choice([None, dice.randrange(-2**63, 2**63)]),
+               "d": dice.choice([None, dice.uniform(-1e300, 1e300), dice.random(), 5e-324, -0.0]),
+               "l": dice.choice([None, [], [dice.randrange(100) for _ in range(dice.randrange(4))]])}
+        rows.append(row)
+    lines = []
+    for row in rows:
+        keys = list(row)
+        dice.shuffle(keys)
+        lines.append(json.dumps({k: row[k] for k in keys if row[k] is not None or dice.random() < 0.5}, ensure_ascii=dice.random() < 0.5))
+    tl.ok("create", "t", "--schema", "i:int,a:string,b:string,n:bigint,d:double,l:list<int>")
+    tl.ok("append", "t", "-", "--format", "ndjson", stdin="\n".join(lines).encode())
+    got = tl.sql("select * from t order by i").to_pylist()
+    assert [repr(g) for g in got] == [repr(r) for r in rows]
