@@ -477,6 +477,48 @@ def test_a_full_disk_keeps_the_rows_of_a_pipe(tl, tmp_path, mount):
     assert result.rc == 0 and "appended 3 rows" in result.out
 
 
+def full_lake(tl, disk):
+    """A lake on a disk without room, with an open pipe of one row that waits for it; and what takes the room."""
+    tl.lake = disk / "lake"
+    tl.ok("create", "r", "--schema", SCHEMA, *OPTIONS)
+    state = os.statvfs(disk)
+    filler = disk / "filler"
+    filler.write_bytes(b"x" * (state.f_bavail * state.f_frsize))
+    pipe = Pipe(tl, "--commit-every", "1s", "--commit-bytes", "100kB")
+    pipe.send(line(0))
+    wait_for(lambda: b"commit 1 failed" in pipe.err)
+    return pipe, filler
+
+
+def test_a_writer_that_is_too_fast_has_to_wait(tl, tmp_path, mount):
+    pipe, filler = full_lake(tl, mount(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "tmpfs"))
+    feeding = threading.Thread(target=lambda: pipe.send("".join(line(i) for i in range(1, 40000))), daemon=True)
+    feeding.start()
+    feeding.join(3)
+    assert feeding.is_alive(), "3 MB went into a buffer of 400 kB"
+    assert peak_kb(pipe.p) < 100 * 1024
+    filler.unlink()
+    feeding.join(PATIENCE)
+    assert pipe.finish().rc == 0 and count(tl) == 40000
+
+
+def test_told_to_stop_while_commits_fail(tl, tmp_path, mount):
+    pipe, _ = full_lake(tl, mount(tmp_path / "disk", "-t", "tmpfs", "-o", "size=2m", "tmpfs"))
+    before = files_of(tl.lake)
+    result = pipe.signal(signal.SIGTERM)
+    assert result.rc == 1 and result.err.splitlines()[-1].startswith("Error: the last 1 rows are not in: ")
+    assert "No space left on device" in result.err.splitlines()[-1]
+    assert count(tl) == 0 and files_of(tl.lake) == before
+
+
+def test_a_second_signal_kills(tl, tmp_path, mount):
+    pipe, _ = full_lake(tl, mount(tmp_path / "disk", "-t", "tmpfs", "-o", "size=2m", "tmpfs"))
+    pipe.p.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert pipe.p.poll() is None, "it tries for some seconds"
+    assert pipe.signal(signal.SIGTERM).rc == -signal.SIGTERM
+
+
 def test_read_only_lake(tl, tmp_path, mount):
     disk = tmp_path / "disk"
     mount(disk, "-t", "tmpfs", "tmpfs")
