@@ -381,6 +381,37 @@ def test_an_interrupted_import_leaves_no_table(tl, tmp_path):
     assert tl.ok("ls") == "" and files_of(tl.lake) == before
 
 
+def test_told_to_stop_at_any_time_while_sorting_on_the_disk(tl, tmp_path):
+    """Reading, spilling, merging, committing: the rows are in and that is said, or nothing is left of it."""
+    tl.ok("create", "r", "--schema", SCHEMA, *OPTIONS, "--no-dedup", "--prop", "memory-limit=1MiB")
+    (tmp_path / "tmp").mkdir()
+    tl.env["TMPDIR"] = str(tmp_path / "tmp")
+    rows = 200000
+    path = noise(rows, tmp_path / "x.parquet")
+    start = time.monotonic()
+    tl.ok("append", "r", path)
+    usual = time.monotonic() - start
+    seed, outcomes, n = random.randrange(2**32), [], rows
+    print("seed", seed, "usual", usual)
+    dice = random.Random(seed)
+    for _ in range(10):
+        before = files_of(tl.lake)
+        p = tl.start("append", "r", path)
+        time.sleep(dice.uniform(0, 1.2 * usual))
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=PATIENCE)
+        outcomes.append(p.returncode)
+        assert p.returncode in (0, 1, -signal.SIGTERM), err  # the last: before it had begun
+        n += rows if p.returncode == 0 else 0
+        if p.returncode == 1:
+            assert err == b"Error: interrupted; nothing was committed\n"
+        if p.returncode != 0:
+            assert files_of(tl.lake) == before
+        assert count(tl) == n and files_of(tmp_path / "tmp") == []
+    print(outcomes)
+    assert 1 in outcomes
+
+
 # ---- disks ----
 
 @pytest.fixture
