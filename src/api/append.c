@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "commit/commit.h"
 #include "maintain/expire.h"
+#include "read/read.h"
+#include "table/last_index.h"
 #include "table/settings.h"
 
 /* The text of a failed stream; Arrow streams speak errno. */
@@ -82,18 +84,49 @@ static tl_status stage(tl_lake *lake, tl_table *table, struct ArrowArrayStream *
     return status;
 }
 
-/* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
-static void maintain(tl_lake *lake, tl_table *table) {
-    if (!tl_setting_bool(&table->metadata, "auto-maintain") ||
-        !tl_expire_is_due(table, tl_env_now_us(lake->store->env) / 1000)) {
+/* Gives the table a last-value index where it has none to trust: another program committed without one, or a file of
+ * it was lost. Reads the key columns of the whole table, once. */
+static void mend_index(tl_lake *lake, tl_table **table) {
+    tl_index_layers layers = {0};
+    const tl_snapshot *current = tl_metadata_current(&(*table)->metadata);
+    if ((*table)->contract.time < 0 || !current ||
+        tl_index_layers_find(*table, current, &layers, NULL) != TL_NOT_FOUND) {
+        tl_index_layers_free(&layers);
         return;
     }
-    tl_expire_result result;
+    tl_rows newest = {0};
     tl_table *newer = NULL;
-    if (tl_expire(table, &result, &newer, NULL) == TL_OK && newer) {
-        tl_lake_remember(lake, newer);
+    tl_pool *pool = tl_lake_pool_take(lake);
+    tl_status status = tl_latest_rows(*table, pool, &newest, NULL);
+    tl_lake_pool_give(lake, pool);
+    if (status == TL_OK && newest.n_rows > 0 && tl_commit_last_values(*table, &newest, &newer, NULL) == TL_OK) {
+        tl_table_release(*table);
+        *table = newer;
     }
-    tl_table_release(newer);
+    tl_rows_free(&newest);
+}
+
+/* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
+static void maintain(tl_lake *lake, tl_table *table) {
+    if (!tl_setting_bool(&table->metadata, "auto-maintain")) {
+        return;
+    }
+    tl_table *now = tl_table_retain(table);
+    mend_index(lake, &now);
+    if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
+        tl_expire_result result;
+        tl_table *newer = NULL;
+        if (tl_expire(now, &result, &newer, NULL) == TL_OK && newer) {
+            tl_table_release(now);
+            now = newer;
+        } else {
+            tl_table_release(newer);
+        }
+    }
+    if (now != table) {
+        tl_lake_remember(lake, now);
+    }
+    tl_table_release(now);
 }
 
 static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream *rows, const tl_append_params *params,

@@ -157,10 +157,61 @@ static void rows_of_abandoned_snapshots_leave_the_store_with_them(void **state) 
     tl_lake_close(lake);
 }
 
+static tl_status remove_index(void *ctx, const tl_object_info *object, tl_error *err) {
+    (void)err;
+    if (strstr(object->key, "/lvi-")) {
+        OK(tl_store_remove(((tl_lake *)ctx)->store, object->key, NULL));
+    }
+    return TL_OK;
+}
+
+static int64_t count_latest(tl_lake *lake) {
+    struct ArrowArrayStream rows;
+    struct ArrowArray batch;
+    tl_error err;
+    int64_t n = 0;
+    OK(tl_latest(lake, "t", &rows, &err));
+    while (rows.get_next(&rows, &batch) == 0 && batch.release) {
+        n += batch.length;
+        batch.release(&batch);
+    }
+    rows.release(&rows);
+    return n;
+}
+
+static bool has_index(tl_lake *lake) {
+    tl_table *t;
+    OK(tl_lake_table(lake, "t", &t, NULL));
+    bool has = tl_snapshot_summary(tl_metadata_current(&t->metadata), "timelake.last-value-index") != NULL;
+    tl_table_release(t);
+    return has;
+}
+
+static void a_lost_index_is_made_anew_by_the_next_append(void **state) {
+    (void)state;
+    tl_lake *lake;
+    tl_append_result r;
+    make_table("memory://index", NULL, &lake);
+    append_row(lake, 0, &r);
+    append_row(lake, 1, &r);
+    assert_true(has_index(lake));
+    OK(tl_store_list(lake->store, "default/t/metadata", true, remove_index, lake, NULL));
+    assert_int_equal(count_latest(lake), 2); /* by a scan */
+    append_row(lake, 2, &r);
+    assert_int_equal(r.rows, 1);
+    assert_true(has_index(lake));
+    assert_int_equal(count_latest(lake), 2);
+    assert_int_equal(count_rows(lake, 0), 3);
+    append_row(lake, 2, &r);
+    assert_int_equal(r.duplicate, 1);
+    tl_lake_close(lake);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_expire_old_snapshots_and_lose_nothing),
         cmocka_unit_test(nothing_expires_before_keep_snapshots_until),
+        cmocka_unit_test(a_lost_index_is_made_anew_by_the_next_append),
         cmocka_unit_test(rows_of_abandoned_snapshots_leave_the_store_with_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
