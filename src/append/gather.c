@@ -54,11 +54,21 @@ static uint32_t stretch_end(const stretch *s) {
         uint32_t left = s->base + s->limit - s->first;
         return left < s->n ? left : s->n;
     }
-    uint32_t i = 0;
-    while (i < s->n && s->rows[i] - s->base < s->limit) {
-        i++;
+    uint32_t from = 0;
+    while (from < s->n) { /* blocks without a branch a row; then the row in the block that is outside */
+        uint32_t n = s->n - from < 256 ? s->n - from : 256, outside = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            outside |= (uint32_t)(s->rows[from + i] - s->base >= s->limit);
+        }
+        if (outside) {
+            break;
+        }
+        from += n;
     }
-    return i;
+    while (from < s->n && s->rows[from] - s->base < s->limit) {
+        from++;
+    }
+    return from;
 }
 
 #define GATHER(type_, n_)                                                                                              \

@@ -104,7 +104,8 @@ static tl_status make_room(tl_pq_dictionary *d) {
 }
 
 /* A new value. *full is set, and nothing entered, when it would go over the limits. */
-static tl_status enter(tl_pq_dictionary *d, tl_bytes v, uint64_t hash, bool beyond, bool *full) {
+static inline __attribute__((always_inline)) tl_status enter(tl_pq_dictionary *d, tl_bytes v, uint64_t hash,
+                                                             bool beyond, bool *full) {
     size_t bytes = v.len + (d->width ? 0 : 4);
     bool over = bytes > d->max_bytes || d->values.len > d->max_bytes - bytes || d->n >= d->max_values;
     if (over && !beyond) {

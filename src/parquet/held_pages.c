@@ -1,7 +1,8 @@
 /*
  * Pages that wait for their dictionary. Comes in: dictionary-encoded pages of numbers, indices in the order of first
- * sight. Goes out, when the dictionary is complete: the same pages with indices into the values in ascending order. A
- * sorted dictionary compresses far better where readings are spread over their range, and then is worth the wait.
+ * sight. Goes out, when the dictionary is complete: the same pages with indices into the values in the order of their
+ * upper bits. Such a dictionary compresses far better where readings are spread over their range, and then is worth the
+ * wait.
  */
 #include "base/mem.h"
 #include "parquet/write_internal.h"
@@ -53,20 +54,23 @@ tl_status tl_pq_held_add(tl_pq_held *h, const tl_pq_stage *stage, const tl_pq_pa
 /* ---- sorting the dictionary ---- */
 
 typedef struct entry {
-    uint64_t value; /* the bits: ascending among values of one sign, which is all that compression asks for */
+    uint64_t value; /* the bits: ascending among values of one sign, which is all that a codec asks for */
     uint32_t index;
 } entry;
 
-/* The sorted entries are in the array that is returned. */
+/* Sorts by the uppermost 33 bits in which values differ: what differs only below that is as good as equal to a codec.
+ * The sorted entries are in the array that is returned. */
 static entry *radix_sort(entry *a, entry *b, size_t n) {
+    uint64_t differ = 0;
+    for (size_t i = 1; i < n; i++) {
+        differ |= a[i].value ^ a[0].value;
+    }
+    unsigned end = tl_pq_bits(differ), shift = end > 3 * RADIX_BITS ? end - 3 * RADIX_BITS : 0;
     uint32_t counts[RADIX_SIZE];
-    for (unsigned shift = 0; shift < 64; shift += RADIX_BITS) {
+    for (; shift < end; shift += RADIX_BITS) {
         memset(counts, 0, sizeof counts);
         for (size_t i = 0; i < n; i++) {
             counts[(a[i].value >> shift) & (RADIX_SIZE - 1)]++;
-        }
-        if (counts[(a[0].value >> shift) & (RADIX_SIZE - 1)] == n) {
-            continue; /* all values are alike here */
         }
         uint32_t sum = 0;
         for (size_t i = 0; i < RADIX_SIZE; i++) {

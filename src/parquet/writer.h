@@ -29,8 +29,8 @@ typedef struct tl_pq_column_options {
     tl_pq_encoding fallback; /* after a dictionary overflow; default PLAIN */
     int32_t dictionary_max_values; /* 0 = 131072 */
     int32_t dictionary_max_bytes;  /* 0 = 1 MiB */
-    bool sort_dictionary;          /* INT32, INT64, FLOAT, DOUBLE: its values in ascending order; pages then wait, at 4
-                                      bytes a value, until the chunk's values are known */
+    bool sort_dictionary;          /* INT32, INT64, FLOAT, DOUBLE: its values by their upper bits, which compresses
+                                      better; pages then wait, at 4 bytes a value, until all values are known */
     tl_pq_codec codec;
     int32_t level;        /* INT32_MIN = default */
     int32_t page_rows;    /* a page is closed at a row boundary once it has as many rows; 0 = 20000 */
