@@ -13,7 +13,13 @@ TIMELAKE=build/timelake
 show() {
     local start end
     printf '\n$ %s' "$TIMELAKE"
-    printf ' %s' "${@@Q}" | sed "s/'\([A-Za-z0-9_./,-]*\)'/\1/g"
+    local word
+    for word in "$@"; do
+        case $word in
+        *[!A-Za-z0-9_./,-]*) printf ' "%s"' "$word" ;; # SQL: it has quotes of its own, but none of these
+        *) printf ' %s' "$word" ;;
+        esac
+    done
     printf '\n'
     start=$(date +%s%N)
     "$TIMELAKE" "$@"
