@@ -10,17 +10,19 @@
 #include "commit/commit_internal.h"
 #include "table/last_index.h"
 
-#define INDEX_ROWS 65536 /* a larger index is not read for this: the cost of an append must not grow with the table */
+#define INDEX_ROWS_MOST 65536 /* a larger index is not read for this: an append must not cost what the table holds */
+#define INDEX_ROWS_LEAST 2048 /* ... one of this size always is, in between up to 16 times the rows appended */
 #define NAMES_MOST 64
 
 /* newer[i] holds against every layer: a newer layer may have an older row than the one below it. */
 static tl_status compare_layers(tl_table *base, const tl_staged *staged, const tl_index_layers *layers, bool *newer,
                                 bool *known, tl_error *err) {
     const tl_schema *schema = tl_metadata_schema(&base->metadata);
-    int64_t rows = 0;
+    int64_t rows = 0, most = staged->rows < INDEX_ROWS_MOST / 16 ? staged->rows * 16 : INDEX_ROWS_MOST;
+    most = most < INDEX_ROWS_LEAST ? INDEX_ROWS_LEAST : most;
     for (int32_t i = 0; i < layers->n && *known; i++) {
         rows += layers->items[i].rows;
-        *known = layers->items[i].rows >= 0 && rows <= INDEX_ROWS;
+        *known = layers->items[i].rows >= 0 && rows <= most;
     }
     for (int32_t i = 0; i < layers->n && *known; i++) {
         tl_rows index;
