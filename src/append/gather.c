@@ -54,7 +54,13 @@ static uint32_t stretch_end(const stretch *s) {
         uint32_t left = s->base + s->limit - s->first;
         return left < s->n ? left : s->n;
     }
-    uint32_t from = 0;
+    uint32_t from = 0, few = s->n < 16 ? s->n : 16;
+    while (from < few && s->rows[from] - s->base < s->limit) {
+        from++;
+    }
+    if (from < few) {
+        return from;
+    }
     while (from < s->n) { /* blocks without a branch a row; then the row in the block that is outside */
         uint32_t n = s->n - from < 256 ? s->n - from : 256, outside = 0;
         for (uint32_t i = 0; i < n; i++) {
@@ -203,6 +209,58 @@ static stretch stretch_from(const tl_row_set *set, int32_t column, uint32_t posi
     return s;
 }
 
+/* ---- rows that jump between sources: input in no order, in several batches ---- */
+
+#define SCATTER 512 /* rows at a time: their sources, then their values */
+
+/* The source of a row. Batches are mostly of one size, so a guess by proportion is right or next to right. */
+static inline int32_t guess_source(const tl_sources *s, uint64_t per_row, uint32_t row) {
+    const tl_source *list = s->list;
+    int32_t i = (int32_t)((row * per_row) >> 32);
+    i = i < s->n ? i : s->n - 1;
+    if (row - list[i].base < list[i].n_rows) {
+        return i;
+    }
+    int32_t beside = row < list[i].base ? i - 1 : i + 1;
+    if (beside >= 0 && beside < s->n && row - list[beside].base < list[beside].n_rows) {
+        return beside;
+    }
+    return tl_sources_find(s, row, i);
+}
+
+/* Up to SCATTER rows from any sources. Returns the number of values; `def` gets a level for each row. */
+static uint32_t gather_scattered(const tl_row_set *set, int32_t column, const tl_gather_type *type, const uint32_t *rows,
+                                 uint32_t n, uint8_t *out, uint8_t *def) {
+    const tl_column *columns[SCATTER];
+    uint32_t local[SCATTER], n_values = 0;
+    uint64_t per_row = set->sources.n_rows ? ((uint64_t)set->sources.n << 32) / set->sources.n_rows : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const tl_source *source = &set->sources.list[guess_source(&set->sources, per_row, rows[i])];
+        columns[i] = &source->columns[column];
+        local[i] = rows[i] - source->base;
+        if (columns[i]->kind == TL_COLUMN_FIXED) {
+            __builtin_prefetch(columns[i]->values + (size_t)local[i] * (size_t)columns[i]->width);
+        } else if (columns[i]->kind == TL_COLUMN_BYTES && columns[i]->offsets32) {
+            __builtin_prefetch(&columns[i]->offsets32[local[i]]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const tl_column *c = columns[i];
+        size_t width = tl_gather_width(c, type);
+        def[i] = !c->validity || tl_bit(c->validity, c->validity_offset + local[i]);
+        if (!def[i]) {
+            continue;
+        }
+        if (width == 8 && c->kind == TL_COLUMN_FIXED && type->convert == TL_PQ_CONVERT_NONE) {
+            memcpy(out + (size_t)n_values * 8, c->values + (size_t)local[i] * 8, 8);
+        } else {
+            one_value(c, type, width, local[i], out + n_values * width);
+        }
+        n_values++;
+    }
+    return n_values;
+}
+
 void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type *type, uint32_t at_row, uint32_t n,
                     uint8_t *values, uint8_t *def, tl_pq_values *out) {
     int32_t near = 0;
@@ -210,6 +268,17 @@ void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type 
     bool levels = false;
     while (done < n) {
         stretch s = stretch_from(set, column, at_row + done, n - done, &near);
+        if (s.rows && s.n < 16 && s.n < n - done) {
+            if (!levels) {
+                memset(def, 1, done);
+                levels = true;
+            }
+            uint32_t rows = n - done < SCATTER ? n - done : SCATTER;
+            size_t width = tl_gather_width(s.column, type);
+            n_values += gather_scattered(set, column, type, s.rows, rows, values + n_values * width, def + done);
+            done += rows;
+            continue;
+        }
         if (s.rows && consecutive(s.rows, s.n)) {
             s.rows = NULL;
         }
