@@ -35,7 +35,7 @@ def file(name, **columns):
 
 
 def times(us):
-    return pa.array(us, pa.timestamp("us", "UTC"))
+    return pa.array(np.asarray(us, dtype=np.int64), pa.timestamp("us", "UTC"))
 
 
 def commit_ms(out):

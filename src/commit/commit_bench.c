@@ -1,7 +1,7 @@
 /*
  * How long a commit takes, and whether it grows with the table: N commits of one small file each, on a local disk.
  *   commit_bench DIRECTORY COMMITS [sync] [batch]
- * Prints medians of wall and CPU time around commits 100, 1,000, 10,000 ..., and what the syncs alone take.
+ * Prints medians of wall and CPU time around commits 100, 1,000, 5,000, 10,000 ..., and what the syncs alone take.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
             printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW),
                    median_ms(cpu, WINDOW));
             fflush(stdout);
-            mark = mark == 100 ? 250 : mark == 250 ? 1000 : mark * 2;
+            mark = mark == 100 ? 1000 : mark == 1000 ? 5000 : mark * 2;
         }
     }
     tl_table_release(t);
