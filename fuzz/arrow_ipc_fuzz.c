@@ -63,3 +63,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     stream.release(&stream);
     return 0;
 }
+
+#include "replay.h"

@@ -69,24 +69,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#ifndef TL_LIBFUZZER
-static int replay(const char *path) {
-    static uint8_t data[1 << 24];
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        perror(path);
-        return 1;
-    }
-    size_t size = fread(data, 1, sizeof data, f);
-    (void)fclose(f);
-    return LLVMFuzzerTestOneInput(data, size);
-}
-
-int main(int argc, char **argv) {
-    int rc = 0;
-    for (int i = 1; i < argc; i++) {
-        rc |= replay(argv[i]);
-    }
-    return rc;
-}
-#endif
+#include "replay.h"

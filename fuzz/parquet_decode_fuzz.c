@@ -126,17 +126,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#ifndef TL_LIBFUZZER
-int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        static uint8_t data[1 << 20];
-        FILE *f = fopen(argv[i], "rb");
-        must(f != NULL, argv[i]);
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    printf("%d inputs replayed\n", argc - 1);
-    return 0;
-}
-#endif
+#include "replay.h"

@@ -125,37 +125,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#ifndef TL_LIBFUZZER
-static int replay(const char *path) {
-    FILE *f = fopen(path, "rb");
-    uint8_t *data = NULL;
-    size_t size = 0, cap = 0, n;
-    if (!f) {
-        perror(path);
-        return 1;
-    }
-    do {
-        if (cap - size < 65536) {
-            cap = cap * 2 + 65536;
-            uint8_t *more = realloc(data, cap);
-            must(more != NULL, path, "no memory");
-            data = more;
-        }
-        n = fread(data + size, 1, 65536, f);
-        size += n;
-    } while (n > 0);
-    fclose(f);
-    LLVMFuzzerTestOneInput(data, size);
-    free(data);
-    return 0;
-}
-
-int main(int argc, char **argv) {
-    int failed = 0;
-    for (int i = 1; i < argc; i++) {
-        failed |= replay(argv[i]);
-    }
-    printf("%d inputs replayed\n", argc - 1);
-    return failed;
-}
-#endif
+#include "replay.h"

@@ -116,7 +116,9 @@ static tl_status set_add(key_set *s, const char *key, tl_error *err) {
     return s->items[s->n++] ? TL_OK : tl_fail_memory(err, strlen(key));
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void set_seal(key_set *s) {
     if (s->n == 0) {
@@ -207,7 +209,8 @@ static tl_status add_indexes(tl_table *t, const tl_snapshot *s, references *out,
     return TL_OK;
 }
 
-static tl_status collect(tl_table *t, const tl_metadata *m, const tl_metadata *without, references *out, tl_error *err) {
+static tl_status collect(tl_table *t, const tl_metadata *m, const tl_metadata *without, references *out,
+                         tl_error *err) {
     for (int32_t i = 0; i < m->n_snapshots; i++) {
         if (without && tl_metadata_snapshot(without, m->snapshots[i].snapshot_id)) {
             continue;
@@ -263,7 +266,8 @@ static bool only_appends(const tl_metadata *m) {
     return line == m->n_snapshots;
 }
 
-static tl_status dead_files(tl_table *t, const references *expired, const references *kept, key_set *out, tl_error *err) {
+static tl_status dead_files(tl_table *t, const references *expired, const references *kept, key_set *out,
+                            tl_error *err) {
     key_set live = {0};
     tl_status status = TL_OK;
     for (size_t i = 0; i < expired->manifests.n && status == TL_OK; i++) {
@@ -298,7 +302,6 @@ static void remove_all(tl_table *t, const key_set *keys, const key_set *but, int
 }
 
 typedef struct versions {
-    tl_table *table;
     int64_t below;
     int64_t *items;
     size_t n, cap;
@@ -335,7 +338,7 @@ static int ascending(const void *a, const void *b) {
 /* Versions that the metadata log has forgotten, the oldest first: a writer that was asleep finds v<N> gone when v<N+1>
  * is (commit/version.c). */
 static void remove_versions(tl_table *t, int64_t *removed) {
-    versions v = {.table = t, .below = t->version - (t->metadata.n_metadata_log + 1)};
+    versions v = {.below = t->version - (t->metadata.n_metadata_log + 1)};
     char *prefix = tl_format("%s/metadata", t->prefix);
     if (prefix && tl_store_list(t->store, prefix, false, note_version, &v, NULL) == TL_OK && v.n) {
         qsort(v.items, v.n, sizeof *v.items, ascending);

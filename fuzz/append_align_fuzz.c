@@ -3,7 +3,8 @@
  * at random, with buffers of exactly the size a truthful array of that length would have. Nothing may be read outside
  * of them; every array is released once.
  *
- *   clang -fsanitize=fuzzer,address,undefined ... fuzz/arrow_view_fuzz.c <rooms base, arrow, iceberg, append/align*.c>
+ *   clang -fsanitize=fuzzer,address,undefined ... fuzz/append_align_fuzz.c <rooms base, arrow, iceberg,
+ * append/align*.c>
  *
  * What no reader can check stays truthful: buffer sizes, which the C data interface does not carry.
  */
@@ -259,3 +260,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tl_arena_free(&arena);
     return 0;
 }
+
+#include "replay.h"
