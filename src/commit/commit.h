@@ -47,6 +47,29 @@ tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out
  * table. */
 tl_status tl_commit_last_values(tl_table *base, const tl_rows *newest, tl_table **out, tl_error *err) TL_CHECKED;
 
+/* What tl_commit_replace takes out of the table and how. */
+typedef struct tl_replace_options {
+    const tl_live_files *planned; /* the files of the snapshot that was planned on; its delete files are known */
+    const int64_t *removed;       /* ascending indices into planned->data */
+    int64_t n_removed;
+    const int64_t *sequences; /* data sequence number of each added file: the greatest of those it stands for */
+    bool cut;                 /* nothing is added: series whose last row is before `cut_us` leave the last-value index.
+                                 The caller warrants that every planned file with older rows is among the removed */
+    int64_t cut_us;
+    const tl_property *summary; /* extra summary keys */
+    int32_t n_summary;
+    int32_t max_attempts; /* 0 = the table's setting */
+    bool no_sync;
+} tl_replace_options;
+
+/* Takes whole data files out of the table and puts staged ones in their place: operation `replace` (compaction: the
+ * rows that readers see must be the same), or `delete` when nothing is added (`added` NULL or without files). Goes on
+ * top of whatever was appended meanwhile. Delete files that concern only removed files go too. TL_CONFLICT, and nothing
+ * is committed: a removed file is not in the table any more, or got deletes that were not planned for; plan again.
+ * Staged files are deleted when the commit definitely failed. */
+tl_status tl_commit_replace(tl_table *base, tl_staged *added, const tl_replace_options *options,
+                            tl_commit_result *result, tl_table **out, tl_error *err) TL_CHECKED;
+
 /* Takes snapshots out of the history, those of `ids` that are still there and that no branch or tag names. Their
  * objects stay (maintain/expire.h removes them). `out` may be the version that was there already. */
 tl_status tl_commit_expire(tl_table *base, const int64_t *ids, int32_t n, tl_table **out, tl_error *err) TL_CHECKED;
