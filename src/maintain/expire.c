@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "commit/commit.h"
-#include "table/last_index.h"
+#include "maintain/references.h"
 #include "table/settings.h"
 
 enum { SLACK = 20 };
@@ -88,165 +88,7 @@ static tl_status choose(const tl_metadata *m, int64_t now_ms, int64_t **ids, int
     return status;
 }
 
-/* ---- sets of keys ---- */
-
-typedef struct key_set {
-    const char **items; /* in the arena; sorted and without repeats once `seal`ed */
-    size_t n, cap;
-    tl_arena arena;
-} key_set;
-
-static void set_free(key_set *s) {
-    tl_free((void *)s->items);
-    tl_arena_free(&s->arena);
-    *s = (key_set){0};
-}
-
-static tl_status set_add(key_set *s, const char *key, tl_error *err) {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 64;
-        const char **items = tl_realloc_array((void *)s->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        s->items = items;
-        s->cap = cap;
-    }
-    s->items[s->n] = tl_arena_strdup(&s->arena, key);
-    return s->items[s->n++] ? TL_OK : tl_fail_memory(err, strlen(key));
-}
-
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void set_seal(key_set *s) {
-    if (s->n == 0) {
-        return;
-    }
-    qsort((void *)s->items, s->n, sizeof *s->items, by_text);
-    size_t kept = 1;
-    for (size_t i = 1; i < s->n; i++) {
-        if (strcmp(s->items[i], s->items[kept - 1]) != 0) {
-            s->items[kept++] = s->items[i];
-        }
-    }
-    s->n = kept;
-}
-
-static bool set_has(const key_set *s, const char *key) {
-    return s->n && bsearch(&key, (const void *)s->items, s->n, sizeof *s->items, by_text) != NULL;
-}
-
-/* ---- what snapshots refer to ---- */
-
-typedef struct references {
-    key_set lists, manifests, indexes;
-} references;
-
-static void references_free(references *r) {
-    set_free(&r->lists);
-    set_free(&r->manifests);
-    set_free(&r->indexes);
-}
-
-/* The key of a path found in metadata; one that lies outside of the lake is none of ours and is left out. */
-static tl_status add_path(tl_table *t, const char *path, key_set *out, tl_error *err) {
-    char *key = NULL;
-    tl_status status = tl_store_key(t->store, path, &key, err);
-    if (status == TL_OK && strncmp(key, t->prefix, strlen(t->prefix)) == 0 && key[strlen(t->prefix)] == '/') {
-        status = set_add(out, key, err);
-    }
-    tl_free(key);
-    return status == TL_INVALID ? TL_OK : status;
-}
-
-static tl_status add_manifests(tl_table *t, const tl_snapshot *s, references *out, tl_error *err) {
-    for (int32_t i = 0; i < s->n_manifests; i++) {
-        TL_TRY(add_path(t, s->manifests[i], &out->manifests, err));
-    }
-    if (!s->manifest_list) {
-        return TL_OK;
-    }
-    TL_TRY(add_path(t, s->manifest_list, &out->lists, err));
-    tl_buf avro = {0};
-    tl_arena arena = {0};
-    tl_manifest_file *files = NULL;
-    int64_t n = 0;
-    tl_status status = tl_table_get(t, s->manifest_list, &avro, err);
-    if (status == TL_OK) {
-        status = tl_manifest_list_parse(tl_buf_bytes(&avro), &arena, &files, &n, err);
-    }
-    for (int64_t i = 0; i < n && status == TL_OK; i++) {
-        status = add_path(t, files[i].path, &out->manifests, err);
-    }
-    tl_arena_free(&arena);
-    tl_buf_free(&avro);
-    if (status != TL_OK) {
-        tl_error_prefix(err, "manifest list %s: ", s->manifest_list);
-    }
-    return status;
-}
-
-/* Both keys of the last-value index: the URI, and the layers "<name>:<rows>,...". */
-static tl_status add_indexes(tl_table *t, const tl_snapshot *s, references *out, tl_error *err) {
-    const char *uri = tl_snapshot_summary(s, TL_INDEX_KEY), *layers = tl_snapshot_summary(s, TL_INDEX_LAYERS_KEY);
-    if (uri) {
-        TL_TRY(add_path(t, uri, &out->indexes, err));
-    }
-    while (layers && *layers) {
-        size_t len = strcspn(layers, ":,");
-        if (len == 0 || memchr(layers, '/', len)) {
-            return TL_OK; /* not a list of names: nothing is deleted by it */
-        }
-        char *key = tl_format("%s/metadata/%.*s", t->prefix, (int)len, layers);
-        tl_status status = key ? set_add(&out->indexes, key, err) : tl_fail_memory(err, len);
-        tl_free(key);
-        TL_TRY(status);
-        layers += strcspn(layers, ",");
-        layers += *layers == ',';
-    }
-    return TL_OK;
-}
-
-static tl_status collect(tl_table *t, const tl_metadata *m, const tl_metadata *without, references *out,
-                         tl_error *err) {
-    for (int32_t i = 0; i < m->n_snapshots; i++) {
-        if (without && tl_metadata_snapshot(without, m->snapshots[i].snapshot_id)) {
-            continue;
-        }
-        TL_TRY(add_manifests(t, &m->snapshots[i], out, err));
-        TL_TRY(add_indexes(t, &m->snapshots[i], out, err));
-    }
-    set_seal(&out->lists);
-    set_seal(&out->manifests);
-    set_seal(&out->indexes);
-    return TL_OK;
-}
-
 /* ---- data files ---- */
-
-/* Adds the files of a manifest: all of them, or the live ones. */
-static tl_status add_files(tl_table *t, const char *manifest_key, bool live_only, key_set *out, tl_error *err) {
-    tl_buf avro = {0};
-    tl_arena arena = {0};
-    tl_manifest m = {0};
-    tl_status status = tl_store_get(t->store, manifest_key, &avro, err);
-    if (status == TL_OK) {
-        status = tl_manifest_parse(tl_buf_bytes(&avro), NULL, &arena, &m, err);
-    }
-    for (int64_t i = 0; i < m.n_entries && status == TL_OK; i++) {
-        if (!live_only || m.entries[i].status != TL_ENTRY_DELETED) {
-            status = add_path(t, m.entries[i].file.path, out, err);
-        }
-    }
-    tl_arena_free(&arena);
-    tl_buf_free(&avro);
-    if (status != TL_OK) {
-        tl_error_prefix(err, "manifest %s: ", manifest_key);
-    }
-    return status;
-}
 
 /* Only appends in one line of history: then every file of an expired snapshot is live in the kept ones, and no manifest
  * has to be opened. That is what keeps the expiry of an append-only table cheap. */
@@ -266,36 +108,36 @@ static bool only_appends(const tl_metadata *m) {
     return line == m->n_snapshots;
 }
 
-static tl_status dead_files(tl_table *t, const references *expired, const references *kept, key_set *out,
+static tl_status dead_files(tl_table *t, const tl_references *expired, const tl_references *kept, tl_key_set *out,
                             tl_error *err) {
-    key_set live = {0};
+    tl_key_set live = {0};
     tl_status status = TL_OK;
     for (size_t i = 0; i < expired->manifests.n && status == TL_OK; i++) {
-        if (!set_has(&kept->manifests, expired->manifests.items[i])) {
-            status = add_files(t, expired->manifests.items[i], false, out, err);
+        if (!tl_key_set_has(&kept->manifests, expired->manifests.items[i])) {
+            status = tl_references_files(t, expired->manifests.items[i], false, out, NULL, err);
         }
     }
     for (size_t i = 0; i < kept->manifests.n && out->n && status == TL_OK; i++) {
-        status = add_files(t, kept->manifests.items[i], true, &live, err);
+        status = tl_references_files(t, kept->manifests.items[i], true, &live, NULL, err);
     }
-    set_seal(out);
-    set_seal(&live);
+    tl_key_set_seal(out);
+    tl_key_set_seal(&live);
     size_t n = 0;
     for (size_t i = 0; i < out->n; i++) {
-        if (!set_has(&live, out->items[i])) {
+        if (!tl_key_set_has(&live, out->items[i])) {
             out->items[n++] = out->items[i];
         }
     }
     out->n = n;
-    set_free(&live);
+    tl_key_set_free(&live);
     return status;
 }
 
 /* ---- deleting ---- */
 
-static void remove_all(tl_table *t, const key_set *keys, const key_set *but, int64_t *removed) {
+static void remove_all(tl_table *t, const tl_key_set *keys, const tl_key_set *but, int64_t *removed) {
     for (size_t i = 0; i < keys->n; i++) {
-        if (!but || !set_has(but, keys->items[i])) {
+        if (!but || !tl_key_set_has(but, keys->items[i])) {
             *removed += tl_store_remove(t->store, keys->items[i], NULL) == TL_OK;
         }
     }
@@ -357,11 +199,11 @@ static void remove_versions(tl_table *t, int64_t *removed) {
 }
 
 static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *removed, tl_error *err) {
-    references expired = {0}, kept = {0};
-    key_set dead = {0};
-    tl_status status = collect(before, &before->metadata, &after->metadata, &expired, err);
+    tl_references expired = {0}, kept = {0};
+    tl_key_set dead = {0};
+    tl_status status = tl_references_collect(before, &before->metadata, &after->metadata, &expired, err);
     if (status == TL_OK) {
-        status = collect(after, &after->metadata, NULL, &kept, err);
+        status = tl_references_collect(after, &after->metadata, NULL, &kept, err);
     }
     if (status == TL_OK && !only_appends(&before->metadata)) {
         status = dead_files(after, &expired, &kept, &dead, err);
@@ -373,9 +215,9 @@ static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *remo
         remove_all(after, &expired.indexes, &kept.indexes, removed);
         remove_versions(after, removed);
     }
-    set_free(&dead);
-    references_free(&expired);
-    references_free(&kept);
+    tl_key_set_free(&dead);
+    tl_references_free(&expired);
+    tl_references_free(&kept);
     return status;
 }
 
