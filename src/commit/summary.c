@@ -49,7 +49,8 @@ static void listed(const tl_manifest_file *list, int64_t n, int64_t *files, int6
     }
 }
 
-static tl_status base_totals(tl_table *base, const tl_manifest_file *carried, int64_t n, totals *out, tl_error *err) {
+static tl_status base_totals(tl_table *base, const tl_commit_change *change, const tl_manifest_file *carried,
+                             int64_t n, totals *out, tl_error *err) {
     *out = (totals){0};
     const tl_snapshot *s = tl_metadata_current(&base->metadata);
     if (!s) {
@@ -63,7 +64,7 @@ static tl_status base_totals(tl_table *base, const tl_manifest_file *carried, in
     bool deletes = read_total(s, "total-delete-files", &out->delete_files);
     deletes = read_total(s, "total-position-deletes", &out->position_deletes) && deletes;
     deletes = read_total(s, "total-equality-deletes", &out->equality_deletes) && deletes;
-    bool none = true;
+    bool none = change->removed_delete_files == 0; /* else their manifests are not among those carried */
     for (int64_t i = 0; i < n; i++) {
         none = none && carried[i].content == TL_CONTENT_DATA;
     }
@@ -94,13 +95,20 @@ static void add_number(writing *w, const char *key, int64_t value, bool always) 
     }
 }
 
+/* Compaction and retention make no copies. */
+static bool keeps_one_copy(const tl_table *base, const tl_commit_change *change) {
+    const tl_snapshot *s = tl_metadata_current(&base->metadata);
+    bool same_rows = strcmp(change->operation, "replace") == 0 || strcmp(change->operation, "delete") == 0;
+    return s && same_rows && tl_snapshot_has_one_copy(s);
+}
+
 tl_status tl_commit_summary(tl_table *base, const tl_commit_change *change, const tl_manifest_file *carried,
                             int64_t n_carried, tl_arena *arena, tl_property **out, int32_t *n, tl_error *err) {
     totals t;
-    TL_TRY(base_totals(base, carried, n_carried, &t, err));
-    writing w = {arena, tl_arena_array(arena, (size_t)change->n_extra + 16, sizeof **out), 0, true};
+    TL_TRY(base_totals(base, change, carried, n_carried, &t, err));
+    writing w = {arena, tl_arena_array(arena, (size_t)change->n_extra + 28, sizeof **out), 0, true};
     if (!w.list) {
-        return tl_fail_memory(err, 16 * sizeof **out);
+        return tl_fail_memory(err, 24 * sizeof **out);
     }
     add(&w, "operation", change->operation);
     for (int32_t i = 0; i < change->n_extra; i++) {
@@ -108,19 +116,32 @@ tl_status tl_commit_summary(tl_table *base, const tl_commit_change *change, cons
             add(&w, change->extra[i].key, change->extra[i].value);
         }
     }
+    if (change->one_copy || keeps_one_copy(base, change)) {
+        add(&w, TL_ONE_COPY_SUMMARY, "true");
+    }
     add_number(&w, "added-data-files", change->added_files, false);
     add_number(&w, "added-records", change->added_rows, false);
     add_number(&w, "added-files-size", change->added_bytes, false);
     add_number(&w, "deleted-data-files", change->deleted_files, false);
     add_number(&w, "deleted-records", change->deleted_rows, false);
     add_number(&w, "removed-files-size", change->deleted_bytes, false);
+    add_number(&w, "added-delete-files", change->added_delete_files, false);
+    add_number(&w, "added-position-delete-files", change->added_delete_files - change->added_vectors, false);
+    add_number(&w, "added-dvs", change->added_vectors, false);
+    add_number(&w, "added-position-deletes", change->added_position_deletes, false);
+    add_number(&w, "removed-delete-files", change->removed_delete_files, false);
+    add_number(&w, "removed-position-delete-files", change->removed_delete_files - change->removed_vectors, false);
+    add_number(&w, "removed-dvs", change->removed_vectors, false);
+    add_number(&w, "removed-position-deletes", change->removed_position_deletes, false);
     add_number(&w, "total-data-files", t.files + change->added_files - change->deleted_files, true);
     add_number(&w, "total-records", t.rows + change->added_rows - change->deleted_rows, true);
     add_number(&w, "total-files-size", t.bytes + change->added_bytes - change->deleted_bytes, true);
-    add_number(&w, "total-delete-files", t.delete_files, true);
-    add_number(&w, "total-position-deletes", t.position_deletes, true);
+    add_number(&w, "total-delete-files", t.delete_files + change->added_delete_files - change->removed_delete_files,
+               true);
+    add_number(&w, "total-position-deletes",
+               t.position_deletes + change->added_position_deletes - change->removed_position_deletes, true);
     add_number(&w, "total-equality-deletes", t.equality_deletes, true);
     *out = w.list;
     *n = w.n;
-    return w.ok ? TL_OK : tl_fail_memory(err, 16 * sizeof **out);
+    return w.ok ? TL_OK : tl_fail_memory(err, 24 * sizeof **out);
 }
