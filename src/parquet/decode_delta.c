@@ -77,6 +77,12 @@ static uint64_t mini32(tl_bytes in, unsigned width, uint64_t min, uint64_t value
 /* 64-bit values unpack straight into their place. */
 static uint64_t mini64(tl_bytes in, unsigned width, uint64_t min, uint64_t value, int64_t *out, size_t n) {
     uint64_t *o = (uint64_t *)out;
+    if (width == 0) { /* equal steps: no value waits for the one before it */
+        for (size_t i = 0; i < n; i++) {
+            o[i] = value + min * (i + 1);
+        }
+        return value + min * n;
+    }
     tl_pq_unpack64(in, width, o, n);
     for (size_t i = 0; i < n; i++) {
         value += min + o[i];
@@ -108,7 +114,7 @@ static tl_status delta_blocks(delta_in *d, int64_t n, int32_t *out32, int64_t *o
                 }
                 bytes = room;
             }
-            tl_bytes in = {d->p, (size_t)bytes};
+            tl_bytes in = {d->p, (size_t)room}; /* more than needed: unpacking may load, not use, what follows */
             if (out32) {
                 value = mini32(in, width, (uint64_t)min, value, out32, take);
                 out32 += take;

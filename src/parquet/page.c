@@ -75,7 +75,7 @@ static tl_status grow_scratch(uint8_t **buffer, size_t *cap, size_t len, size_t 
 static tl_status page_decompress(tl_pq_cursor *c, tl_bytes in, size_t len, tl_bytes *out, tl_error *err) {
     tl_pq_reader *r = c->r;
     TL_TRY(grow_scratch(&r->page, &r->page_cap, len, r->budget.limit, err));
-    TL_TRY(tl_pq_decompress(&r->codec, c->chunk->codec, in, r->page, len, err));
+    TL_TRY(tl_pq_decompress(r->options.codec ? r->options.codec : &r->codec, c->chunk->codec, in, r->page, len, err));
     *out = (tl_bytes){r->page, len};
     return TL_OK;
 }

@@ -28,6 +28,9 @@ typedef struct tl_pq_read_options {
     /* A footer known already (the head keeps some): the file's last `footer_len` bytes. */
     const uint8_t *footer;
     size_t footer_len;
+    /* Contexts to be used instead of the reader's own, for a thread that opens many small files one after the other:
+     * making one costs more than unpacking a key column. Outlives the reader. NULL = its own. */
+    tl_pq_codec_state *codec;
 } tl_pq_read_options;
 
 typedef struct tl_pq_reader tl_pq_reader;

@@ -1,0 +1,166 @@
+/*
+ * What planning a read costs: loading the table, its live files, finding older copies.
+ *     older_bench LAKE [TABLE [RUNS]]
+ * Comes in: a lake that is there (bench/read.py makes them). Goes out: a line a figure: milliseconds (median and least),
+ * bytes read, peak memory. The figures of one line are of one process and a warm page cache.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "read/read.h"
+
+static double now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + 1e-6 * (double)t.tv_nsec;
+}
+
+static void check(tl_status status, const tl_error *err) {
+    if (status != TL_OK) {
+        (void)fprintf(stderr, "%s: %s\n", tl_status_name(status), err->message);
+        exit(1);
+    }
+}
+
+/* Bytes this process asked the system for by read and pread; 0 where that is not known. */
+static long long bytes_read(void) {
+    FILE *f = fopen("/proc/self/io", "r");
+    long long n = 0;
+    if (f) {
+        n = fscanf(f, "rchar: %lld", &n) == 1 ? n : 0;
+        (void)fclose(f);
+    }
+    return n;
+}
+
+static long peak_kb(void) {
+    struct rusage u;
+    (void)getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void print_times(const char *name, double *ms, int n, const char *rest) {
+    qsort(ms, (size_t)n, sizeof *ms, by_value);
+    printf("%-34s median %8.2f ms  least %8.2f ms%s%s\n", name, ms[n / 2], ms[0], *rest ? "  " : "", rest);
+    (void)fflush(stdout);
+}
+
+typedef struct bench {
+    tl_store *store;
+    tl_table *table;
+    char ns[256], name[256];
+    int runs;
+    double *ms;
+} bench;
+
+static void time_load(bench *b) {
+    tl_error err = {{0}};
+    for (int i = 0; i < b->runs; i++) {
+        double begin = now_ms();
+        tl_table *t;
+        check(tl_table_load(b->store, b->ns, b->name, &t, &err), &err);
+        b->ms[i] = now_ms() - begin;
+        tl_table_release(t);
+    }
+    print_times("load the table", b->ms, b->runs, "");
+}
+
+static void time_files(bench *b) {
+    tl_error err = {{0}};
+    char rest[128] = "";
+    for (int i = 0; i < b->runs; i++) {
+        double begin = now_ms();
+        tl_live_files files;
+        check(tl_table_files(b->table, NULL, &files, &err), &err);
+        b->ms[i] = now_ms() - begin;
+        (void)snprintf(rest, sizeof rest, "%lld files in %lld manifests", (long long)files.n_data,
+                       (long long)files.n_manifests);
+        tl_live_files_free(&files);
+    }
+    print_times("live files", b->ms, b->runs, rest);
+}
+
+static void time_plan(bench *b, const char *name, const tl_plan_options *options) {
+    tl_error err = {{0}};
+    char rest[256] = "";
+    for (int i = 0; i < b->runs; i++) {
+        long long read_before = bytes_read();
+        double begin = now_ms();
+        tl_plan *plan;
+        check(tl_plan_create(b->table, options, &plan, &err), &err);
+        b->ms[i] = now_ms() - begin;
+        long long bytes = 0;
+        for (int64_t f = 0; f < plan->n_scan; f++) {
+            bytes += plan->scan[f].file->file.file_size;
+        }
+        (void)snprintf(rest, sizeof rest, "%lld files, %lld rows, %lld hidden; read %.2f of %.1f MB; peak %ld MB",
+                       (long long)plan->n_scan, (long long)plan->rows, (long long)plan->hidden_rows,
+                       (double)(bytes_read() - read_before) / 1e6, (double)bytes / 1e6, peak_kb() / 1024);
+        tl_plan_release(plan);
+    }
+    print_times(name, b->ms, b->runs, rest);
+}
+
+static const tl_column_stats *stats(const tl_live_file *f, int32_t field_id) {
+    for (int32_t i = 0; i < f->file.n_columns; i++) {
+        if (f->file.columns[i].field_id == field_id) {
+            return &f->file.columns[i];
+        }
+    }
+    return NULL;
+}
+
+static void time_narrow(bench *b) {
+    tl_error err = {{0}};
+    tl_live_files files;
+    check(tl_table_files(b->table, NULL, &files, &err), &err);
+    const tl_contract *c = &b->table->contract;
+    const tl_schema *schema = tl_metadata_schema(&b->table->metadata);
+    const tl_live_file *f = files.n_data ? &files.data[files.n_data / 2] : NULL;
+    const tl_column_stats *time = f && c->time >= 0 ? stats(f, schema->fields[c->time].id) : NULL;
+    int64_t max = 0;
+    if (time && tl_value_int64(&schema->fields[c->time].type, time->upper, &max)) {
+        int64_t hour = INT64_C(3600000000), from = max / hour * hour - hour;
+        time_plan(b, "plan: one hour", &(tl_plan_options){.has_time = true, .from_us = from, .to_us = from + hour});
+    }
+    const tl_column_stats *key = f && c->n_series ? stats(f, schema->fields[c->series[0]].id) : NULL;
+    if (key && key->lower.data) {
+        const tl_key_filter filter = {c->series[0], key->lower};
+        time_plan(b, "plan: one series", &(tl_plan_options){.keys = &filter, .n_keys = 1});
+    }
+    tl_live_files_free(&files);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        (void)fprintf(stderr, "usage: older_bench LAKE [TABLE [RUNS]]\n");
+        return 2;
+    }
+    bench b = {.runs = argc > 3 ? atoi(argv[3]) : 11};
+    b.ms = calloc((size_t)b.runs, sizeof *b.ms);
+    tl_error err = {{0}};
+    tl_pool *two = NULL;
+    check(tl_table_name_parse(argc > 2 ? argv[2] : "readings", "default", b.ns, b.name, &err), &err);
+    check(tl_store_open(argv[1], false, tl_env_default(), &b.store, &err), &err);
+    check(tl_pool_create(2, &two, &err), &err);
+    time_load(&b);
+    check(tl_table_load(b.store, b.ns, b.name, &b.table, &err), &err);
+    time_files(&b);
+    time_plan(&b, "plan: copies kept", &(tl_plan_options){.keep_copies = true});
+    time_narrow(&b);
+    time_plan(&b, "plan: all, one thread", &(tl_plan_options){0});
+    time_plan(&b, "plan: all, two threads", &(tl_plan_options){.pool = two});
+    tl_table_release(b.table);
+    tl_store_close(b.store);
+    tl_pool_free(two);
+    free(b.ms);
+    return 0;
+}
