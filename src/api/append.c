@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "commit/commit.h"
 #include "maintain/expire.h"
+#include "maintain/upsert.h"
 #include "read/read.h"
 #include "table/last_index.h"
 #include "table/settings.h"
@@ -145,11 +146,15 @@ static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream
     if (status == TL_OK && !duplicate) {
         status = stage(lake, table, rows, params, stamp_us, &result->rows_read, &staged, err);
         if (status == TL_OK && staged.n_files > 0) {
+            tl_pool *pool = tl_lake_pool_take(lake);
+            tl_delete_lookup lookup = tl_upsert_lookup(pool);
             tl_commit_options options = {
                 .batch_id = batch_id,
                 .no_sync = strcmp(tl_setting_text(&table->metadata, "durability"), "none") == 0,
+                .lookup = &lookup,
             };
             status = tl_commit_append(table, &staged, &options, &committed, &newer, err);
+            tl_lake_pool_give(lake, pool);
         }
     }
     if (newer) {

@@ -6,6 +6,7 @@
 #include "commit/commit.h"
 #include "iceberg/parquet_schema.h"
 #include "iceberg/schema_from_arrow.h"
+#include "maintain/upsert.h"
 #include "table/settings.h"
 
 /* ---- create ---- */
@@ -145,7 +146,9 @@ void tl_names_free(char **names, size_t n) {
     tl_free((void *)names);
 }
 
-void tl_text_free(char *text) { tl_free(text); }
+void tl_text_free(char *text) {
+    tl_free(text);
+}
 
 /* Remembers the new version and reports its number. */
 static tl_status changed(tl_lake *lake, tl_table *base, tl_table *newer, tl_status status, int64_t *version) {
@@ -183,6 +186,25 @@ static tl_status check_changes(tl_property *changes, size_t n, tl_arena *arena, 
     return TL_OK;
 }
 
+/* Policy upsert deletes the older copies that are there, in the same commit. */
+static bool switches_on(const tl_property *changes, size_t n) {
+    bool on = false;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(changes[i].key, "timelake.write-policy") == 0) {
+            on = changes[i].value && strcmp(changes[i].value, "upsert") == 0;
+        }
+    }
+    return on;
+}
+
+static tl_status switch_on(tl_lake *lake, tl_table *table, const tl_property *changes, int32_t n, tl_table **newer,
+                           tl_error *err) {
+    tl_pool *pool = tl_lake_pool_take(lake);
+    tl_status status = tl_upsert_switch_on(table, changes, n, pool, newer, err);
+    tl_lake_pool_give(lake, pool);
+    return status;
+}
+
 tl_status tl_alter(tl_lake *lake, const char *name, const char *const *changes, size_t n, int64_t *version,
                    tl_error *err) {
     tl_arena arena = {0};
@@ -197,7 +219,8 @@ tl_status tl_alter(tl_lake *lake, const char *name, const char *const *changes, 
         status = tl_lake_table(lake, name, &table, err);
     }
     if (status == TL_OK) {
-        status = tl_commit_properties(table, properties, (int32_t)n, &newer, err);
+        status = switches_on(properties, n) ? switch_on(lake, table, properties, (int32_t)n, &newer, err)
+                                            : tl_commit_properties(table, properties, (int32_t)n, &newer, err);
         status = changed(lake, table, newer, status, version);
     }
     tl_arena_free(&arena);

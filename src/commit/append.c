@@ -8,6 +8,9 @@
  * Syncs of a commit to a local disk, which are what it waits for: each data file and its folder, manifest, list, index
  * (their writing is started together), metadata/ once for them; then the metadata file and metadata/ again. Fewer would
  * let the metadata be on the disk before something it names.
+ *
+ * Policy upsert: each attempt asks anew which rows its own replace in the version that it builds on, and writes their
+ * deletes (deletes.h) with its other objects.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +39,8 @@ typedef struct append {
     /* for this attempt */
     tl_arena arena;
     tl_key_list keys;
+    bool *newer; /* by staged file: no copy of its rows in the base */
+    tl_delete_change deletes;
 } append;
 
 /* ---- may it go on top of this version? ---- */
@@ -67,7 +72,7 @@ static tl_status write_added(append *a, tl_error *err) {
     const tl_staged *s = a->staged;
     const tl_schema *schema = tl_metadata_schema(&a->base->metadata);
     a->added = (tl_manifest){
-        .format_version = 2,
+        .format_version = a->base->metadata.format_version,
         .content = TL_CONTENT_DATA,
         .schema_id = schema->schema_id,
         .spec_id = s->files[0].spec_id,
@@ -101,24 +106,64 @@ static tl_status write_added(append *a, tl_error *err) {
     return status;
 }
 
-/* This commit's manifest before the carried ones. */
-static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n, tl_error *err) {
+/* ---- policy upsert ---- */
+
+static tl_status find_newer(append *a, bool base_empty, tl_error *err) {
+    a->newer = tl_arena_array(&a->arena, (size_t)a->staged->n_files, sizeof *a->newer);
+    if (!a->newer) {
+        return tl_fail_memory(err, (size_t)a->staged->n_files);
+    }
+    return tl_commit_newer(a->t, a->staged, base_empty, a->newer, err);
+}
+
+/* Rows in order cost nothing: with all files newer than the base there is nothing to look for. */
+static tl_status write_deletes(append *a, tl_error *err) {
+    if (!a->options->lookup) {
+        return tl_fail(err, TL_INTERNAL, "table %s has write-policy upsert, which this caller does not know",
+                       a->t->name);
+    }
+    TL_TRY(find_newer(a, false, err));
+    bool any = false;
+    for (int32_t i = 0; i < a->staged->n_files; i++) {
+        any = any || !a->newer[i];
+    }
+    if (!any) {
+        return TL_OK;
+    }
+    tl_delete_set set = {0};
+    const tl_delete_lookup *look = a->options->lookup;
+    tl_status status = look->find(look->ctx, a->t, a->staged, a->newer, a->sequence, &set, err);
+    if (status == TL_OK) {
+        status = tl_commit_write_deletes(a->t, &set, a->staged, NULL, 0, a->snapshot_id, a->sequence, &a->keys,
+                                         &a->arena, &a->deletes, err);
+    }
+    tl_delete_set_free(&set);
+    return status;
+}
+
+/* This commit's manifests before the carried ones. */
+static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n_own, int64_t *n, tl_error *err) {
     tl_manifest_file *carried;
     int64_t n_carried;
-    TL_TRY(
-        tl_commit_carry_manifests(a->t, a->snapshot_id, a->sequence, &a->keys, &a->arena, &carried, &n_carried, err));
-    tl_manifest_file *list = tl_arena_array(&a->arena, (size_t)n_carried + 1, sizeof *list);
+    const tl_delete_change *d = &a->deletes;
+    TL_TRY(tl_commit_carry_without(a->t, d->replaced, d->n_replaced, a->snapshot_id, a->sequence, &a->keys, &a->arena,
+                                   &carried, &n_carried, err));
+    *n_own = 1 + d->n_manifests;
+    tl_manifest_file *list = tl_arena_array(&a->arena, (size_t)(n_carried + *n_own), sizeof *list);
     if (!list) {
         return tl_fail_memory(err, (size_t)n_carried * sizeof *list);
     }
     const tl_metadata *m = &a->base->metadata;
     TL_TRY(tl_manifest_describe(&a->added, tl_metadata_schema(m), tl_metadata_spec_by_id(m, a->added.spec_id),
                                 a->added_uri, a->added_length, a->snapshot_id, a->sequence, &a->arena, &list[0], err));
+    for (int32_t i = 0; i < d->n_manifests; i++) {
+        list[1 + i] = d->manifests[i];
+    }
     if (n_carried) {
-        memcpy(list + 1, carried, (size_t)n_carried * sizeof *list);
+        memcpy(list + *n_own, carried, (size_t)n_carried * sizeof *list);
     }
     *out = list;
-    *n = n_carried + 1;
+    *n = n_carried + *n_own;
     return TL_OK;
 }
 
@@ -136,12 +181,25 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
     TL_TRY(tl_commit_extend_index(a->t, &a->staged->newest, a->snapshot_id, n_carried == 0, &a->keys, &a->arena,
                                   &extra[2], err));
     extra[4].key = TL_NEWER_SUMMARY;
-    TL_TRY(tl_commit_newer_files(a->t, a->staged, n_carried == 0, &a->arena, &extra[4].value, err));
+    TL_TRY(tl_commit_newer_files(a->staged, a->newer, &a->arena, &extra[4].value, err));
     if (o->n_summary) {
         memcpy(extra + 5, o->summary, (size_t)o->n_summary * sizeof *extra);
     }
+    const tl_delete_change *d = &a->deletes;
+    const tl_snapshot *current = tl_metadata_current(&a->t->metadata);
     tl_commit_change change = {
-        .operation = "append", .added_files = a->staged->n_files, .extra = extra, .n_extra = o->n_summary + 5};
+        .operation = d->added_files ? "overwrite" : "append",
+        .added_files = a->staged->n_files,
+        .added_delete_files = d->added_files,
+        .added_position_deletes = d->added_rows,
+        .added_vectors = d->added_vectors,
+        .removed_delete_files = d->removed_files,
+        .removed_position_deletes = d->removed_rows,
+        .removed_vectors = d->removed_vectors,
+        .one_copy = a->t->contract.upsert && (!current || tl_snapshot_has_one_copy(current)),
+        .extra = extra,
+        .n_extra = o->n_summary + 5,
+    };
     for (int32_t i = 0; i < a->staged->n_files; i++) {
         change.added_rows += a->staged->files[i].record_count;
         change.added_bytes += a->staged->files[i].file_size;
@@ -196,14 +254,18 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
         TL_TRY(write_added(a, err));
     }
     tl_manifest_file *list = NULL;
-    int64_t n = 0;
-    TL_TRY(gather_manifests(a, &list, &n, err));
+    int64_t n_own = 0, n = 0;
+    bool deletes = a->t->contract.upsert && tl_metadata_current(&a->t->metadata);
+    a->deletes = (tl_delete_change){0};
+    TL_TRY(deletes ? write_deletes(a, err) : TL_OK);
+    TL_TRY(gather_manifests(a, &list, &n_own, &n, err));
+    TL_TRY(deletes ? TL_OK : find_newer(a, n == n_own, err));
     tl_snapshot s = {.snapshot_id = a->snapshot_id,
                      .parent_id = a->t->metadata.current_snapshot_id,
                      .sequence_number = a->sequence,
                      .schema_id = a->t->metadata.current_schema_id};
-    TL_TRY(make_summary(a, list + 1, n - 1, &s, err));
-    TL_TRY(tl_commit_put_list(a->t, list, n, a->snapshot_id, a->sequence, &a->keys, &a->arena, &s.manifest_list, err));
+    TL_TRY(make_summary(a, list + n_own, n - n_own, &s, err));
+    TL_TRY(tl_commit_put_snapshot_list(a->t, list, n, &s, &a->keys, &a->arena, err));
     TL_TRY(tl_commit_next(a->t, next, err));
     s.timestamp_ms = next->now_ms;
     tl_status status = tl_metadata_add_snapshot(&next->metadata, &s, err);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "commit/batch_ids.h"
 #include "commit/commit_internal.h"
+#include "table/policy.h"
 #include "table/settings.h"
 
 /* One change on top of whatever version is the newest. */
@@ -64,6 +65,19 @@ static tl_status expire(const change *c, tl_metadata *m, tl_error *err) {
     return status;
 }
 
+tl_status tl_commit_set_properties(tl_metadata *m, const tl_property *changes, int32_t n, tl_error *err) {
+    for (int32_t i = 0; i < n; i++) {
+        TL_TRY(tl_metadata_set_property(m, changes[i].key, changes[i].value, err));
+    }
+    TL_TRY(tl_policy_check(m, err));
+    int32_t version = tl_policy_iceberg_version(m);
+    if (version > m->format_version) {
+        TL_TRY(tl_metadata_upgrade(m, version, err));
+    }
+    bool upsert = strcmp(tl_setting_text(m, "write-policy"), "upsert") == 0;
+    return upsert ? tl_metadata_set_property(m, "timelake.format-version", TL_FORMAT_UPSERT, err) : TL_OK;
+}
+
 static tl_status apply(const change *c, tl_next *next, tl_error *err) {
     if (c->n_expired) {
         return expire(c, &next->metadata, err);
@@ -71,10 +85,7 @@ static tl_status apply(const change *c, tl_next *next, tl_error *err) {
     if (c->snapshot_id >= 0) {
         return roll_back(c->snapshot_id, next, err);
     }
-    for (int32_t i = 0; i < c->n_properties; i++) {
-        TL_TRY(tl_metadata_set_property(&next->metadata, c->properties[i].key, c->properties[i].value, err));
-    }
-    return TL_OK;
+    return tl_commit_set_properties(&next->metadata, c->properties, c->n_properties, err);
 }
 
 /* Is there anything to do? */

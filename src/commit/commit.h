@@ -7,14 +7,16 @@
 #define TL_COMMIT_COMMIT_H
 
 #include "append/append.h"
+#include "commit/deletes.h"
 #include "table/table.h"
 
 typedef struct tl_commit_options {
     const char *batch_id;       /* NULL = none */
     const tl_property *summary; /* extra summary keys */
     int32_t n_summary;
-    int32_t max_attempts; /* 0 = 100 */
-    bool no_sync;         /* durability=none */
+    int32_t max_attempts;           /* 0 = 100 */
+    bool no_sync;                   /* durability=none */
+    const tl_delete_lookup *lookup; /* finds what the rows replace; asked by each attempt on a table of policy upsert */
 } tl_commit_options;
 
 typedef struct tl_commit_result {
@@ -37,6 +39,12 @@ tl_status tl_commit_find_batch(tl_table *t, const char *batch_id, bool *found, t
 /* Settings and other properties: value NULL removes. Values are checked and canonical already. */
 tl_status tl_commit_properties(tl_table *base, const tl_property *changes, int32_t n, tl_table **out,
                                tl_error *err) TL_CHECKED;
+
+/* Settings as above, write-policy=upsert among them, and the deletes of a set, in one commit on exactly `base`:
+ * TL_CONFLICT when the table has moved on, then look for the deletes again. A table with rows gets a snapshot that says
+ * that it holds one copy of each key, which the set must bring about. */
+tl_status tl_commit_deletes(tl_table *base, const tl_delete_set *set, const tl_property *changes, int32_t n,
+                            tl_table **out, tl_error *err) TL_CHECKED;
 
 /* Makes an older snapshot current again (no new snapshot). TL_NOT_FOUND when it is not kept any more. */
 tl_status tl_commit_rollback(tl_table *base, int64_t snapshot_id, tl_table **out, tl_error *err) TL_CHECKED;

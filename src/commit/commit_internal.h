@@ -48,6 +48,11 @@ tl_status tl_commit_put_list(tl_table *base, const tl_manifest_file *list, int64
                              int64_t sequence, tl_key_list *keys, tl_arena *arena, const char **uri,
                              tl_error *err) TL_CHECKED;
 
+/* The same for any format version: takes ids and sequence number of `s`, and sets its manifest list and, in v3, the ids
+ * that its rows get; data manifests without row ids in `list` get theirs. */
+tl_status tl_commit_put_snapshot_list(tl_table *base, tl_manifest_file *list, int64_t n, tl_snapshot *s,
+                                      tl_key_list *keys, tl_arena *arena, tl_error *err) TL_CHECKED;
+
 /* ---- last-value index (last_index.c); the rules are in table/last_index.h ---- */
 
 /* Summary keys of the next snapshot's index: the base's, extended by `newest`. Values NULL = no index: the base has

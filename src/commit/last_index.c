@@ -173,7 +173,7 @@ static tl_status prepare(giving *g, tl_next *next, tl_error *err) {
     TL_TRY(put_on_top(&x, &none, 0, extra, err));
     tl_commit_change change = {.operation = "replace", .extra = extra, .n_extra = 2};
     TL_TRY(tl_commit_summary(g->base, &change, list, n, &g->arena, &s.summary, &s.n_summary, err));
-    TL_TRY(tl_commit_put_list(g->base, list, n, g->snapshot_id, sequence, &g->keys, &g->arena, &s.manifest_list, err));
+    TL_TRY(tl_commit_put_snapshot_list(g->base, list, n, &s, &g->keys, &g->arena, err));
     TL_TRY(tl_commit_next(g->base, next, err));
     s.timestamp_ms = next->now_ms;
     tl_status status = tl_metadata_add_snapshot(&next->metadata, &s, err);

@@ -64,21 +64,21 @@ static tl_status print_names(const tl_staged *staged, const bool *newer, tl_aren
     return status == TL_OK ? TL_OK : tl_fail_memory(err, 4096);
 }
 
-tl_status tl_commit_newer_files(tl_table *base, const tl_staged *staged, bool base_empty, tl_arena *arena,
-                                const char **out, tl_error *err) {
-    const tl_snapshot *current = tl_metadata_current(&base->metadata);
+tl_status tl_commit_newer_files(const tl_staged *staged, const bool *newer, tl_arena *arena, const char **out,
+                                tl_error *err) {
     *out = NULL;
-    if (base->contract.time < 0 || !staged->starts || staged->n_files == 0) {
+    return staged->n_files ? print_names(staged, newer, arena, out, err) : TL_OK;
+}
+
+tl_status tl_commit_newer(tl_table *base, const tl_staged *staged, bool base_empty, bool *newer, tl_error *err) {
+    const tl_snapshot *current = tl_metadata_current(&base->metadata);
+    bool known = base->contract.time >= 0 && staged->starts;
+    for (int32_t i = 0; i < staged->n_files; i++) {
+        newer[i] = known;
+    }
+    if (!known) {
         return TL_OK;
     }
-    bool *newer = tl_alloc_array((size_t)staged->n_files, sizeof *newer);
-    if (!newer) {
-        return tl_fail_memory(err, (size_t)staged->n_files);
-    }
-    for (int32_t i = 0; i < staged->n_files; i++) {
-        newer[i] = true;
-    }
-    bool known = true;
     tl_status status = TL_OK;
     if (current && !base_empty) {
         tl_index_layers layers = {0};
@@ -90,9 +90,8 @@ tl_status tl_commit_newer_files(tl_table *base, const tl_staged *staged, bool ba
         }
         tl_index_layers_free(&layers);
     }
-    if (status == TL_OK && known) {
-        status = print_names(staged, newer, arena, out, err);
+    for (int32_t i = 0; i < staged->n_files && !known; i++) {
+        newer[i] = false;
     }
-    tl_free(newer);
     return status;
 }

@@ -38,7 +38,14 @@ void tl_key_list_remove_objects(tl_store *store, tl_key_list *list) {
 tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_key_list *keys, tl_arena *arena,
                                const char **uri, tl_error *err) {
     char *key = tl_format("%s/metadata/%s", t->prefix, name);
-    char *full = key ? tl_store_uri(t->store, key) : NULL;
+    tl_status status = key ? tl_commit_put_at(t, key, data, keys, arena, uri, err) : tl_fail_memory(err, 256);
+    tl_free(key);
+    return status;
+}
+
+tl_status tl_commit_put_at(tl_table *t, const char *key, tl_bytes data, tl_key_list *keys, tl_arena *arena,
+                           const char **uri, tl_error *err) {
+    char *full = tl_store_uri(t->store, key);
     *uri = full ? tl_arena_strdup(arena, full) : NULL;
     tl_status status = *uri ? tl_key_list_add(keys, key, err) : tl_fail_memory(err, 256);
     if (status == TL_OK) {
@@ -49,6 +56,5 @@ tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_
         }
     }
     tl_free(full);
-    tl_free(key);
     return status;
 }

@@ -293,7 +293,7 @@ static tl_status write_entries(replacing *r, entry_list *l, tl_content content, 
              to < l->n && to - from < MANIFEST_ENTRIES && l->items[to].file.spec_id == l->items[from].file.spec_id;) {
             to++;
         }
-        tl_manifest m = {.format_version = 2,
+        tl_manifest m = {.format_version = r->t->metadata.format_version,
                          .content = content,
                          .schema_id = r->t->metadata.current_schema_id,
                          .spec_id = l->items[from].file.spec_id,
@@ -307,7 +307,7 @@ static tl_status write_entries(replacing *r, entry_list *l, tl_content content, 
 static tl_status write_added(replacing *r, tl_error *err) {
     const tl_staged *s = r->added;
     r->manifest = (tl_manifest){
-        .format_version = 2,
+        .format_version = r->t->metadata.format_version,
         .content = TL_CONTENT_DATA,
         .schema_id = r->t->metadata.current_schema_id,
         .spec_id = s->files[0].spec_id,
@@ -422,6 +422,7 @@ static tl_status make_summary(replacing *r, const tl_manifest_file *base, int64_
     }
     for (int64_t i = 0; i < r->go_deletes.n; i++) {
         change.removed_position_deletes += r->go_deletes.items[i].file.record_count;
+        change.removed_vectors += r->go_deletes.items[i].file.content_offset >= 0;
     }
     return tl_commit_summary(r->t, &change, base, n_base, &r->arena, &out->summary, &out->n_summary, err);
 }
@@ -459,8 +460,7 @@ static tl_status prepare(replacing *r, tl_next *next, tl_error *err) {
                      .sequence_number = r->sequence,
                      .schema_id = r->t->metadata.current_schema_id};
     TL_TRY(make_summary(r, base, n_base, &s, err));
-    TL_TRY(tl_commit_put_list(r->t, r->list, r->n_list, r->snapshot_id, r->sequence, &r->keys, &r->arena,
-                              &s.manifest_list, err));
+    TL_TRY(tl_commit_put_snapshot_list(r->t, r->list, r->n_list, &s, &r->keys, &r->arena, err));
     TL_TRY(tl_commit_next(r->t, next, err));
     s.timestamp_ms = next->now_ms;
     tl_status status = tl_metadata_add_snapshot(&next->metadata, &s, err);

@@ -49,8 +49,8 @@ static void listed(const tl_manifest_file *list, int64_t n, int64_t *files, int6
     }
 }
 
-static tl_status base_totals(tl_table *base, const tl_commit_change *change, const tl_manifest_file *carried,
-                             int64_t n, totals *out, tl_error *err) {
+static tl_status base_totals(tl_table *base, const tl_commit_change *change, const tl_manifest_file *carried, int64_t n,
+                             totals *out, tl_error *err) {
     *out = (totals){0};
     const tl_snapshot *s = tl_metadata_current(&base->metadata);
     if (!s) {

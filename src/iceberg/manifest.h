@@ -1,6 +1,6 @@
 /*
  * Manifests and manifest lists (Avro). Bytes in, entries out, and back. Written: the v2 schemas of spec a.4 with all
- * optional fields; read: any writer's schema (v1, v2, v3), fields found by field id, codecs null, deflate, snappy and
+ * optional fields, and what v3 adds to them; read: any writer's schema (v1, v2, v3), fields found by field id, codecs null, deflate, snappy and
  * zstd.
  */
 #ifndef TL_ICEBERG_MANIFEST_H
@@ -45,6 +45,8 @@ typedef struct tl_data_file {
     int32_t sort_order_id;                /* -1 = null */
     const char *referenced_data_file;     /* field 143; NULL = null */
     int64_t content_offset, content_size; /* fields 144, 145; -1 = null (deletion vectors) */
+    bool has_first_row_id;                /* v3: the id of its first row is known (field 142, inherited or own) */
+    int64_t first_row_id;
 } tl_data_file;
 
 typedef struct tl_manifest_entry {
@@ -79,6 +81,8 @@ typedef struct tl_manifest_file {
     int64_t added_rows, existing_rows, deleted_rows;
     tl_partition_summary *partitions;
     int32_t n_partitions;
+    bool has_first_row_id; /* v3, data manifests: where the ids of its rows begin (field 520) */
+    int64_t first_row_id;
 } tl_manifest_file;
 
 /* Parses a manifest into `arena`. Inheritance (spec: null snapshot id and sequence numbers come from the list's entry)
@@ -98,6 +102,10 @@ tl_status tl_manifest_describe(const tl_manifest *m, const tl_schema *schema, co
 
 tl_status tl_manifest_list_parse(tl_bytes avro, tl_arena *arena, tl_manifest_file **out, int64_t *n_out,
                                  tl_error *err) TL_CHECKED;
+/* The same in a format version, 2 or 3. */
+tl_status tl_manifest_list_write_as(int32_t format_version, const tl_manifest_file *files, int64_t n,
+                                    int64_t snapshot_id, int64_t parent_id, int64_t sequence_number, tl_buf *out,
+                                    tl_error *err) TL_CHECKED;
 tl_status tl_manifest_list_write(const tl_manifest_file *files, int64_t n, int64_t snapshot_id, int64_t parent_id,
                                  int64_t sequence_number, tl_buf *out, tl_error *err) TL_CHECKED;
 

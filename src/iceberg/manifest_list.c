@@ -20,6 +20,7 @@ static const tl_avro_name names[] = {{"manifest_path", 500},
                                      {"existing_rows_count", 513},
                                      {"deleted_rows_count", 514},
                                      {"partitions", 507},
+                                     {"first_row_id", 520},
                                      {"key_metadata", 519},
                                      {"added_data_files_count", 504},
                                      {"existing_data_files_count", 505},
@@ -140,6 +141,14 @@ static tl_status take_key(reader *r, const tl_avro_node *node) {
                  : TL_OK;
 }
 
+static tl_status take_first_row(reader *r, const tl_avro_node *node, tl_manifest_file *f) {
+    int64_t v = -1;
+    TL_TRY(take_number(r, node, INT64_MAX, &v));
+    f->has_first_row_id = v >= 0;
+    f->first_row_id = v >= 0 ? v : 0;
+    return TL_OK;
+}
+
 static tl_status take_field(reader *r, int32_t field_id, const tl_avro_node *node, tl_manifest_file *f) {
     int64_t content = 0;
     switch (field_id) {
@@ -161,6 +170,7 @@ static tl_status take_field(reader *r, int32_t field_id, const tl_avro_node *nod
     case 514: return take_number(r, node, INT64_MAX, &f->deleted_rows);
     case 507: return take_summaries(r, node, f);
     case 519: return take_key(r, node);
+    case 520: return take_first_row(r, node, f);
     default: return tl_avro_skip(r->c, node);
     }
 }
@@ -298,7 +308,12 @@ static tl_status put_entry(tl_buf *out, const tl_manifest_file *f) {
     return tl_avro_put_branch(out, false); /* key_metadata */
 }
 
-static tl_status put_entries(const tl_manifest_file *files, int64_t n, tl_buf *out, tl_error *err) {
+static tl_status put_first_row(tl_buf *out, const tl_manifest_file *f) {
+    TL_TRY(tl_avro_put_branch(out, f->has_first_row_id));
+    return f->has_first_row_id ? tl_avro_put_long(out, f->first_row_id) : TL_OK;
+}
+
+static tl_status put_entries(int32_t version, const tl_manifest_file *files, int64_t n, tl_buf *out, tl_error *err) {
     for (int64_t i = 0; i < n; i++) {
         const tl_manifest_file *f = &files[i];
         if (!f->path || f->length < 0 || f->added_snapshot_id < 0) {
@@ -310,12 +325,24 @@ static tl_status put_entries(const tl_manifest_file *files, int64_t n, tl_buf *o
                            f->path);
         }
         TL_TRY(put_entry(out, f));
+        if (version >= 3) {
+            TL_TRY(put_first_row(out, f));
+        }
     }
     return TL_OK;
 }
 
-static tl_status put_list(tl_buf *out, tl_bytes records, int64_t n, int64_t snapshot_id, int64_t parent_id,
-                          int64_t sequence_number) {
+/* v3: one more field behind those of v2. */
+static tl_status put_schema(int32_t version, tl_buf *out) {
+    size_t open = sizeof list_schema - 1 - 2; /* up to "]}" */
+    TL_TRY(tl_buf_add(out, list_schema, version >= 3 ? open : sizeof list_schema - 1));
+    return version >= 3 ? tl_buf_add_text(out, ",{\"name\":\"first_row_id\",\"type\":[\"null\",\"long\"],"
+                                               "\"default\":null,\"field-id\":520}]}")
+                        : TL_OK;
+}
+
+static tl_status put_list(int32_t version, tl_buf *out, tl_bytes schema, tl_bytes records, int64_t n,
+                          int64_t snapshot_id, int64_t parent_id, int64_t sequence_number) {
     char snapshot[24], parent[24], sequence[24];
     uint8_t sync[16];
     (void)snprintf(snapshot, sizeof snapshot, "%lld", (long long)snapshot_id);
@@ -325,8 +352,8 @@ static tl_status put_list(tl_buf *out, tl_bytes records, int64_t n, int64_t snap
         {"snapshot-id", tl_bytes_of(snapshot)},
         {"parent-snapshot-id", tl_bytes_of(parent_id == -1 ? "null" : parent)},
         {"sequence-number", tl_bytes_of(sequence)},
-        {"format-version", tl_bytes_of("2")},
-        {"avro.schema", {(const uint8_t *)list_schema, sizeof list_schema - 1}},
+        {"format-version", tl_bytes_of(version >= 3 ? "3" : "2")},
+        {"avro.schema", schema},
         {"avro.codec", tl_bytes_of("null")},
     };
     TL_TRY(tl_avro_put_header(out, header, TL_COUNT(header), sync));
@@ -335,12 +362,23 @@ static tl_status put_list(tl_buf *out, tl_bytes records, int64_t n, int64_t snap
 
 tl_status tl_manifest_list_write(const tl_manifest_file *files, int64_t n, int64_t snapshot_id, int64_t parent_id,
                                  int64_t sequence_number, tl_buf *out, tl_error *err) {
-    tl_buf records = {0};
+    return tl_manifest_list_write_as(2, files, n, snapshot_id, parent_id, sequence_number, out, err);
+}
+
+tl_status tl_manifest_list_write_as(int32_t format_version, const tl_manifest_file *files, int64_t n,
+                                    int64_t snapshot_id, int64_t parent_id, int64_t sequence_number, tl_buf *out,
+                                    tl_error *err) {
+    tl_buf schema = {0}, records = {0};
     size_t before = out->len;
-    tl_status status = put_entries(files, n, &records, err);
+    tl_status status = put_entries(format_version, files, n, &records, err);
     if (status == TL_OK) {
-        status = put_list(out, tl_buf_bytes(&records), n, snapshot_id, parent_id, sequence_number);
+        status = put_schema(format_version, &schema);
     }
+    if (status == TL_OK) {
+        status = put_list(format_version, out, tl_buf_bytes(&schema), tl_buf_bytes(&records), n, snapshot_id, parent_id,
+                          sequence_number);
+    }
+    tl_buf_free(&schema);
     tl_buf_free(&records);
     if (status != TL_OK) {
         out->len = before;

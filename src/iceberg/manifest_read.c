@@ -11,25 +11,16 @@
 
 static const tl_avro_name entry_names[] = {
     {"status", 0}, {"snapshot_id", 1}, {"sequence_number", 3}, {"file_sequence_number", 4}, {"data_file", 2}};
-static const tl_avro_name file_names[] = {{"content", 134},
-                                          {"file_path", 100},
-                                          {"file_format", 101},
-                                          {"partition", 102},
-                                          {"record_count", 103},
-                                          {"file_size_in_bytes", 104},
-                                          {"column_sizes", 108},
-                                          {"value_counts", 109},
-                                          {"null_value_counts", 110},
-                                          {"nan_value_counts", 137},
-                                          {"lower_bounds", 125},
-                                          {"upper_bounds", 128},
-                                          {"key_metadata", 131},
-                                          {"split_offsets", 132},
-                                          {"equality_ids", 135},
-                                          {"sort_order_id", 140},
-                                          {"referenced_data_file", 143},
-                                          {"content_offset", 144},
-                                          {"content_size_in_bytes", 145}};
+static const tl_avro_name file_names[] = {{"content", 134},           {"file_path", 100},
+                                          {"file_format", 101},       {"partition", 102},
+                                          {"record_count", 103},      {"file_size_in_bytes", 104},
+                                          {"column_sizes", 108},      {"value_counts", 109},
+                                          {"null_value_counts", 110}, {"nan_value_counts", 137},
+                                          {"lower_bounds", 125},      {"upper_bounds", 128},
+                                          {"key_metadata", 131},      {"split_offsets", 132},
+                                          {"equality_ids", 135},      {"sort_order_id", 140},
+                                          {"first_row_id", 142},      {"referenced_data_file", 143},
+                                          {"content_offset", 144},    {"content_size_in_bytes", 145}};
 
 enum { STAT_SIZE, STAT_VALUES, STAT_NULLS, STAT_NANS, STAT_LOWER, STAT_UPPER };
 
@@ -53,6 +44,7 @@ typedef struct reader {
     int32_t n_slots;               /* values of an entry */
     tl_buf stats;                  /* of the current entry: stat[] */
     tl_error *err;
+    int64_t rows_before; /* v3: rows of the files so far that take their row ids from the manifest */
 } reader;
 
 static tl_status corrupt(reader *r, const char *what) {
@@ -363,6 +355,14 @@ static tl_status take_small(reader *r, const tl_avro_node *node, int32_t low, in
     return TL_OK;
 }
 
+static tl_status take_first_row(reader *r, const tl_avro_node *node, tl_data_file *f) {
+    int64_t v = -1;
+    TL_TRY(take_optional(r, node, &v));
+    f->has_first_row_id = v >= 0;
+    f->first_row_id = v >= 0 ? v : 0;
+    return TL_OK;
+}
+
 static tl_status take_file_field(reader *r, int32_t field_id, const tl_avro_node *node, tl_data_file *f) {
     int32_t content = 0;
     switch (field_id) {
@@ -385,6 +385,7 @@ static tl_status take_file_field(reader *r, int32_t field_id, const tl_avro_node
     case 132: return take_numbers(r, node, false, &f->split_offsets, &f->n_split_offsets);
     case 135: return take_numbers(r, node, true, &f->equality_ids, &f->n_equality_ids);
     case 140: return take_small(r, node, INT32_MIN, INT32_MAX, &f->sort_order_id);
+    case 142: return take_first_row(r, node, f);
     case 143: return take_text(r, node, &f->referenced_data_file);
     case 144: return take_optional(r, node, &f->content_offset);
     case 145: return take_optional(r, node, &f->content_size);
@@ -416,6 +417,19 @@ static tl_status take_file(reader *r, const tl_avro_node *node, tl_data_file *f)
 
 /* ---- entries ---- */
 
+/* v3: files without a row id of their own are numbered in order from the manifest's (Iceberg spec, row lineage). */
+static void inherit_row_id(reader *r, tl_manifest_entry *e) {
+    tl_data_file *f = &e->file;
+    if (!r->listed->has_first_row_id || f->content != TL_CONTENT_DATA || e->status == TL_ENTRY_DELETED ||
+        f->has_first_row_id) {
+        return;
+    }
+    int64_t id;
+    f->has_first_row_id = tl_i64_add(r->listed->first_row_id, r->rows_before, &id) &&
+                          tl_i64_add(r->rows_before, f->record_count, &r->rows_before);
+    f->first_row_id = f->has_first_row_id ? id : 0;
+}
+
 /* Null numbers come from the list (Iceberg spec, sequence number inheritance). */
 static tl_status inherit(reader *r, tl_manifest_entry *e) {
     if (r->out->format_version == 1) {
@@ -424,6 +438,7 @@ static tl_status inherit(reader *r, tl_manifest_entry *e) {
     if (!r->listed) {
         return TL_OK;
     }
+    inherit_row_id(r, e);
     bool may = e->status == TL_ENTRY_ADDED || r->listed->sequence_number == 0;
     e->snapshot_id = e->snapshot_id == -1 ? r->listed->added_snapshot_id : e->snapshot_id;
     e->sequence_number = e->sequence_number == -1 && may ? r->listed->sequence_number : e->sequence_number;

@@ -1,6 +1,6 @@
 /*
- * Manifests out: format v2 with the field order, names and ids of spec a.4. Comes in: entries, schema and partition
- * spec. Goes out: the bytes of an Avro file, and the manifest's entry for the list.
+ * Manifests out: format v2 (and v3) with the field order, names and ids of spec a.4. Comes in: entries, schema and
+ * partition spec. Goes out: the bytes of an Avro file, and the manifest's entry for the list.
  */
 #include <math.h>
 
@@ -255,7 +255,7 @@ static tl_status put_file(tl_buf *out, const tl_data_file *f, const tl_partition
     TL_TRY(put_offsets(out, f));
     TL_TRY(put_equality_ids(out, f));
     TL_TRY(put_optional(out, f->sort_order_id, f->sort_order_id != -1));
-    TL_TRY(tl_avro_put_branch(out, false)); /* first_row_id */
+    TL_TRY(put_optional(out, f->first_row_id, f->has_first_row_id));
     TL_TRY(tl_avro_put_branch(out, f->referenced_data_file != NULL));
     if (f->referenced_data_file) {
         TL_TRY(tl_avro_put_text(out, f->referenced_data_file));
@@ -339,7 +339,7 @@ static tl_status put_manifest(const texts *t, const tl_manifest *m, const tl_sch
         {"schema-id", tl_bytes_of(schema_id)},
         {"partition-spec", tl_buf_bytes(&t->spec)},
         {"partition-spec-id", tl_bytes_of(spec_id)},
-        {"format-version", tl_bytes_of("2")},
+        {"format-version", tl_bytes_of(m->format_version >= 3 ? "3" : "2")},
         {"avro.schema", tl_buf_bytes(&t->avro)},
         {"avro.codec", tl_bytes_of("null")},
     };

@@ -22,7 +22,9 @@ typedef struct tl_snapshot {
     int32_t schema_id;    /* -1 = not given */
     tl_property *summary; /* "operation" among them */
     int32_t n_summary;
-    const char *extra_json; /* other JSON keys (first-row-id ...), an object; NULL = none */
+    bool has_rows;          /* v3: its rows are numbered */
+    int64_t first_row_id, added_rows;
+    const char *extra_json; /* other JSON keys, an object; NULL = none */
 } tl_snapshot;
 
 typedef struct tl_log_entry {
@@ -66,7 +68,8 @@ typedef struct tl_metadata {
     int32_t n_metadata_log;
     tl_ref *refs;
     int32_t n_refs;
-    const char *extra_json; /* a JSON object of the other top-level keys (statistics, next-row-id ...); NULL = none */
+    int64_t next_row_id;    /* v3: the id of the next row to be added */
+    const char *extra_json; /* a JSON object of the other top-level keys (statistics ...); NULL = none */
     tl_arena arena;         /* owns everything here */
 } tl_metadata;
 
@@ -101,9 +104,11 @@ const char *tl_snapshot_summary(const tl_snapshot *s, const char *key);    /* NU
 tl_status tl_metadata_set_property(tl_metadata *m, const char *key, const char *value,
                                    tl_error *err) TL_CHECKED; /* value NULL removes */
 tl_status tl_metadata_add_snapshot(tl_metadata *m, const tl_snapshot *s, tl_error *err)
-    TL_CHECKED; /* becomes current: refs.main, snapshot-log, last-sequence-number, last-updated-ms */
+    TL_CHECKED; /* becomes current: refs.main, snapshot-log, last-sequence-number, last-updated-ms, next-row-id */
 tl_status tl_metadata_set_current(tl_metadata *m, int64_t snapshot_id, int64_t now_ms,
                                   tl_error *err) TL_CHECKED; /* rollback */
+/* Raises the format version, from 2 to 3. TL_UNSUPPORTED for others. */
+tl_status tl_metadata_upgrade(tl_metadata *m, int32_t format_version, tl_error *err) TL_CHECKED;
 /* Forgets snapshots (expiry). Refused (TL_INVALID) for one that a branch or tag names. Refs to it go, the snapshot log
  * is cut after its last entry of a removed snapshot, statistics files of removed snapshots leave extra_json. Unknown
  * ids are ignored. */

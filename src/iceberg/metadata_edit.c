@@ -232,9 +232,16 @@ static tl_status make_current(tl_metadata *m, int64_t id, int64_t now_ms, tl_err
 }
 
 tl_status tl_metadata_add_snapshot(tl_metadata *m, const tl_snapshot *s, tl_error *err) {
-    if (m->format_version != 2) {
-        return tl_fail(err, TL_UNSUPPORTED, "table of format version %d: only tables of version 2 are written here",
+    bool numbered = m->format_version == 3;
+    if (m->format_version != 2 && !numbered) {
+        return tl_fail(err, TL_UNSUPPORTED, "table of format version %d: only tables of version 2 and 3 are written",
                        m->format_version);
+    }
+    int64_t next_row_id = m->next_row_id;
+    if (numbered && (!s->has_rows || s->first_row_id != next_row_id || s->added_rows < 0 ||
+                     !tl_i64_add(next_row_id, s->added_rows, &next_row_id))) {
+        return tl_fail(err, TL_INTERNAL, "snapshot %lld: its rows are not numbered from %lld on",
+                       (long long)s->snapshot_id, (long long)m->next_row_id);
     }
     if (s->snapshot_id < 0 || !s->manifest_list || tl_metadata_snapshot(m, s->snapshot_id)) {
         return tl_fail(err, TL_INVALID, "snapshot %lld has no manifest list, or its id is negative or taken",
@@ -256,6 +263,17 @@ tl_status tl_metadata_add_snapshot(tl_metadata *m, const tl_snapshot *s, tl_erro
     m->snapshots = list;
     m->n_snapshots++;
     m->last_sequence_number = s->sequence_number;
+    m->next_row_id = next_row_id;
+    return TL_OK;
+}
+
+tl_status tl_metadata_upgrade(tl_metadata *m, int32_t format_version, tl_error *err) {
+    if (m->format_version != 2 || format_version != 3) {
+        return tl_fail(err, TL_UNSUPPORTED, "a table of Iceberg format version %d cannot be made version %d",
+                       m->format_version, format_version);
+    }
+    m->format_version = format_version;
+    m->next_row_id = 0; /* rows that are there are numbered by the next commit */
     return TL_OK;
 }
 

@@ -179,7 +179,8 @@ static tl_status read_manifests(parser *p, yyjson_val *val, tl_snapshot *s) {
 
 static tl_status read_snapshot(parser *p, yyjson_val *val, tl_snapshot *s) {
     static const char *const known[] = {"snapshot-id",   "parent-snapshot-id", "sequence-number", "timestamp-ms",
-                                        "manifest-list", "manifests",          "schema-id",       "summary"};
+                                        "manifest-list", "manifests",          "schema-id",       "summary",
+                                        "first-row-id",  "added-rows"};
     bool v1 = p->m->format_version == 1;
     TL_TRY(tl_json_object(val, "snapshot", p->err));
     TL_TRY(tl_json_i64(val, "snapshot", "snapshot-id", NULL, &s->snapshot_id, p->err));
@@ -189,6 +190,10 @@ static tl_status read_snapshot(parser *p, yyjson_val *val, tl_snapshot *s) {
     TL_TRY(tl_json_i64(val, "snapshot", "timestamp-ms", NULL, &s->timestamp_ms, p->err));
     TL_TRY(tl_json_i32(val, "snapshot", "schema-id", &none32, &s->schema_id, p->err));
     TL_TRY(read_manifests(p, val, s));
+    TL_TRY(tl_json_i64(val, "snapshot", "first-row-id", &none64, &s->first_row_id, p->err));
+    TL_TRY(tl_json_i64(val, "snapshot", "added-rows", &zero64, &s->added_rows, p->err));
+    s->has_rows = s->first_row_id >= 0;
+    s->first_row_id = s->has_rows ? s->first_row_id : 0;
     yyjson_val *summary = tl_json_get(val, "summary");
     if (summary) {
         TL_TRY(read_texts(p, summary, "snapshot summary", &s->summary, &s->n_summary));
@@ -321,9 +326,11 @@ static tl_status read_all(parser *p, yyjson_val *root) {
                                         "sort-orders",
                                         "default-sort-order-id",
                                         "refs",
-                                        "snapshots"};
+                                        "snapshots",
+                                        "next-row-id"};
     tl_metadata *m = p->m;
     TL_TRY(read_head(p, root));
+    TL_TRY(tl_json_i64(root, "metadata", "next-row-id", &zero64, &m->next_row_id, p->err));
     TL_TRY(read_schemas(p, root));
     TL_TRY(read_specs(p, root));
     int32_t most = max_partition_id(m);

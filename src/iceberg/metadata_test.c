@@ -285,7 +285,16 @@ static void a_new_snapshot_becomes_current(void **state) {
     tl_metadata v1 = parsed(v1_old), v3 = parsed(v3_full);
     t = a_snapshot(300, 20, 70);
     assert_int_equal(tl_metadata_add_snapshot(&v1, &t, &err), TL_UNSUPPORTED);
-    assert_int_equal(tl_metadata_add_snapshot(&v3, &t, &err), TL_UNSUPPORTED);
+    assert_int_equal(tl_metadata_add_snapshot(&v3, &t, &err), TL_INTERNAL); /* its rows have no ids */
+    t.has_rows = true;
+    t.first_row_id = 5;
+    t.added_rows = 7;
+    assert_int_equal(tl_metadata_add_snapshot(&v3, &t, &err), TL_OK);
+    assert_int_equal(v3.next_row_id, 12);
+    text = written(&v3);
+    assert_non_null(strstr(text, "\"schema-id\":0,\"first-row-id\":5,\"added-rows\":7}"));
+    assert_non_null(strstr(text, "],\"next-row-id\":12"));
+    tl_free(text);
     tl_metadata_free(&v1);
     tl_metadata_free(&v3);
 }
@@ -318,7 +327,7 @@ static void expired_snapshots_take_their_log_and_statistics_along(void **state) 
     assert_int_equal(m.n_snapshot_log, 1);
     assert_int_equal(m.snapshot_log[0].snapshot_id, 11);
     assert_non_null(strstr(m.extra_json, "\"statistics\":[{\"snapshot-id\":11}]"));
-    assert_non_null(strstr(m.extra_json, "\"next-row-id\":5"));
+    assert_int_equal(m.next_row_id, 5);
     tl_metadata_free(&m);
 }
 
@@ -343,7 +352,7 @@ static void random_history(dice *d, tl_metadata *m, tl_arena *a) {
         for (int32_t k = 0; k < s->n_summary; k++) {
             s->summary[k] = (tl_property){tl_arena_format(a, "%d%s", k, random_text(d, a)), random_text(d, a)};
         }
-        s->extra_json = chance(d, 20) ? "{\"first-row-id\":3}" : NULL;
+        s->extra_json = chance(d, 20) ? "{\"key-id\":3}" : NULL;
         m->snapshot_log[i] = (tl_log_entry){s->timestamp_ms, s->snapshot_id, NULL};
         m->metadata_log[i] = (tl_log_entry){s->timestamp_ms, 0, random_text(d, a)};
         m->refs[i + 1] = (tl_ref){tl_arena_format(a, "%dx%s", i, random_text(d, a)), chance(d, 50) ? "tag" : "branch",

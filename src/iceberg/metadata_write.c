@@ -96,6 +96,10 @@ static tl_status put_snapshot(tl_buf *out, const tl_snapshot *s, bool v1, tl_err
     if (s->schema_id != -1) {
         TL_TRY(tl_buf_printf(out, ",\"schema-id\":%d", s->schema_id));
     }
+    if (s->has_rows) {
+        TL_TRY(tl_buf_printf(out, ",\"first-row-id\":%lld,\"added-rows\":%lld", (long long)s->first_row_id,
+                             (long long)s->added_rows));
+    }
     TL_TRY(tl_json_put_extra(out, s->extra_json, err));
     return tl_buf_add_byte(out, '}');
 }
@@ -174,6 +178,9 @@ static tl_status put_all(tl_buf *out, const tl_metadata *m, tl_error *err) {
     TL_TRY(put_sort_orders(out, m, err));
     TL_TRY(put_refs(out, m, err));
     TL_TRY(put_snapshots(out, m, err));
+    if (m->format_version > 2) {
+        TL_TRY(tl_buf_printf(out, ",\"next-row-id\":%lld", (long long)m->next_row_id));
+    }
     TL_TRY(tl_json_put_extra(out, m->extra_json, err));
     return tl_buf_add_byte(out, '}');
 }

@@ -220,6 +220,9 @@ tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) {
         d.last_path.len = 0; /* what applies depends on the delete file */
         status = apply_one(&d, err);
     }
+    for (int64_t i = 0; i < plan->n_scan; i++) {
+        plan->scan[i].n_deleted = plan->scan[i].n_hidden;
+    }
     tl_free(d.sorted);
     tl_buf_free(&d.last_path);
     return status;

@@ -33,6 +33,7 @@ typedef struct tl_plan_file {
     uint8_t *hidden;    /* bitmap over the file's rows (position in file): 1 = not to be seen: an older copy
                            or deleted by a delete file; NULL = all are live */
     int64_t n_hidden;
+    int64_t n_deleted; /* of them, those deleted by delete files */
     const char *const *names; /* asked for, and the file carries no field ids: what it calls each field of the
                                  table's schema; NULL = it has no such column */
 } tl_plan_file;
@@ -54,6 +55,11 @@ typedef struct tl_plan {
  * nulls and NaN in mind) are not read. Delete files: position deletes and deletion vectors are honoured, equality
  * deletes refused (TL_UNSUPPORTED). A file that cannot be read is an error naming it. */
 tl_status tl_plan_create(tl_table *table, const tl_plan_options *options, tl_plan **out, tl_error *err) TL_CHECKED;
+/* For files that are about to be committed on top of `table` (n_added > 0; `added` outlives the plan; their sequence
+ * number is that of the commit to be): a plan of them and of the table's files that may share a key with one of them.
+ * Hidden are rows that a delete file has, and rows of which another of these files has a later copy. */
+tl_status tl_plan_beside(tl_table *table, const tl_live_file *added, int64_t n_added, tl_pool *pool, tl_plan **out,
+                         tl_error *err) TL_CHECKED;
 tl_plan *tl_plan_retain(tl_plan *p);
 void tl_plan_release(tl_plan *p);
 

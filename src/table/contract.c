@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "table/settings.h"
 
-enum { KNOWN_MAJOR = 0, KNOWN_MINOR = 3 };
+enum { KNOWN_MAJOR = 0, KNOWN_MINOR = 4 };
 
 static const char *next_number(const char *p, int32_t *out) {
     size_t digits = strspn(p, "0123456789");
@@ -134,6 +135,7 @@ static tl_status read_columns(const tl_metadata *m, tl_contract *c, tl_error *er
     }
     c->dedup = dedup ? strcmp(dedup, "true") == 0 : c->n_series > 0;
     c->chunk = read_chunk(m, schema, c->time);
+    c->upsert = c->dedup && strcmp(tl_setting_text(m, "write-policy"), "upsert") == 0;
     return TL_OK;
 }
 

@@ -13,6 +13,7 @@ typedef struct tl_contract {
     int32_t *series; /* indices of the series key columns, in key order */
     int32_t n_series;
     bool dedup;                         /* readers see the last write of each (series, time) */
+    bool upsert;                        /* write-policy upsert: an append deletes the rows that it replaces */
     tl_transform chunk;                 /* HOUR, DAY or MONTH of the time column; VOID for a plain table */
     int32_t format_major, format_minor; /* timelake.format-version; 0.1 when absent */
     bool foreign;                       /* no timelake.* property at all */

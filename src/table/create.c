@@ -2,11 +2,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "table/policy.h"
 #include "table/settings.h"
 #include "table/table.h"
 #include "table/table_internal.h"
-
-#define FORMAT_VERSION "0.3.0"
 
 typedef struct draft {
     const tl_create_options *options;
@@ -101,7 +100,7 @@ static tl_status take_options(draft *d, tl_error *err) {
     static const tl_property always[] = {{"write.format.default", "parquet"},
                                          {"write.parquet.compression-codec", "zstd"},
                                          {"write.metadata.previous-versions-max", "20"},
-                                         {"timelake.format-version", FORMAT_VERSION}};
+                                         {"timelake.format-version", TL_FORMAT_PLAIN}};
     for (size_t i = 0; i < TL_COUNT(always); i++) {
         TL_TRY(tl_metadata_set_property(&d->m, always[i].key, always[i].value, err));
     }
@@ -237,6 +236,17 @@ static tl_status set_contract_properties(draft *d, tl_error *err) {
     return status;
 }
 
+/* Deletes need readers that know them: such tables are of a newer format, and hidden from older programs. */
+static tl_status set_policy(draft *d, tl_error *err) {
+    tl_metadata *m = &d->m;
+    if (strcmp(tl_setting_text(m, "write-policy"), "upsert") != 0) {
+        return TL_OK;
+    }
+    TL_TRY(tl_policy_check(m, err));
+    m->format_version = tl_policy_iceberg_version(m);
+    return tl_metadata_set_property(m, "timelake.format-version", TL_FORMAT_UPSERT, err);
+}
+
 static int32_t greatest_id(const tl_field *fields, int32_t n, int depth) {
     int32_t id = 0;
     for (int32_t i = 0; i < n; i++) {
@@ -290,6 +300,7 @@ static tl_status build(draft *d, tl_store *store, const char *location, tl_error
     TL_TRY(take_options(d, err));
     TL_TRY(check_columns(d, err));
     TL_TRY(set_contract_properties(d, err));
+    TL_TRY(set_policy(d, err));
     if (!tl_metadata_property(m, "timelake.row-group-rows")) { /* written down, so that other programs keep to it */
         TL_TRY(tl_metadata_set_property(m, "timelake.row-group-rows", tl_setting_text(NULL, "row-group-rows"), err));
     }

@@ -8,6 +8,8 @@
 typedef struct reading {
     tl_table *table;
     tl_live_files *out;
+    const tl_manifest_filter *filter; /* NULL = all */
+    int32_t manifest;                 /* the one being read */
     int64_t cap_data, cap_deletes;
 } reading;
 
@@ -52,8 +54,8 @@ static tl_status add_entry(reading *r, const tl_manifest_entry *e, tl_error *err
         return tl_fail_memory(err, 256);
     }
     *list = grown;
-    grown[(*n)++] =
-        (tl_live_file){e->file, kept, e->snapshot_id, e->sequence_number, e->file_sequence_number, e->status};
+    grown[(*n)++] = (tl_live_file){e->file,   kept,       e->snapshot_id, e->sequence_number, e->file_sequence_number,
+                                   e->status, r->manifest};
     return TL_OK;
 }
 
@@ -146,7 +148,10 @@ static tl_status read_files(reading *r, const tl_snapshot *s, tl_error *err) {
     tl_live_files *out = r->out;
     TL_TRY(tl_table_manifests(r->table, s, &out->arena, &out->manifests, &out->n_manifests, err));
     for (int64_t i = 0; i < out->n_manifests; i++) {
-        TL_TRY(add_manifest(r, &out->manifests[i], err));
+        if (!r->filter || r->filter->wanted(r->filter->ctx, &out->manifests[i])) {
+            r->manifest = (int32_t)i;
+            TL_TRY(add_manifest(r, &out->manifests[i], err));
+        }
     }
     if (out->n_data) {
         qsort(out->data, (size_t)out->n_data, sizeof *out->data, by_sequence_and_path);
@@ -158,9 +163,14 @@ static tl_status read_files(reading *r, const tl_snapshot *s, tl_error *err) {
 }
 
 tl_status tl_table_files(tl_table *t, const tl_snapshot *snapshot, tl_live_files *out, tl_error *err) {
+    return tl_table_files_of(t, snapshot, NULL, out, err);
+}
+
+tl_status tl_table_files_of(tl_table *t, const tl_snapshot *snapshot, const tl_manifest_filter *filter,
+                            tl_live_files *out, tl_error *err) {
     *out = (tl_live_files){0};
     const tl_snapshot *s = snapshot ? snapshot : tl_metadata_current(&t->metadata);
-    reading r = {.table = t, .out = out};
+    reading r = {.table = t, .out = out, .filter = filter};
     tl_status status = s ? read_files(&r, s, err) : TL_OK;
     if (status != TL_OK) {
         tl_live_files_free(out);

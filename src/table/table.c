@@ -232,8 +232,10 @@ tl_status tl_table_writable(const tl_table *t, tl_error *err) {
                        "write.metadata.compression-codec to none with the engine that writes it",
                        t->name);
     }
-    if (m->format_version != 2) {
-        return tl_fail(err, TL_UNSUPPORTED, "table %s has Iceberg format version %d; only version 2 is written",
+    bool ours = t->contract.format_major > 0 || t->contract.format_minor >= 4;
+    if (m->format_version != 2 && !(m->format_version == 3 && ours)) {
+        return tl_fail(err, TL_UNSUPPORTED,
+                       "table %s has Iceberg format version %d; only version 2 is written, and 3 for deletion vectors",
                        t->name, m->format_version);
     }
     bool partitioned = spec && spec->n_fields > 0;

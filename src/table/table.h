@@ -80,6 +80,7 @@ typedef struct tl_live_file {
     int64_t snapshot_id;
     int64_t sequence_number, file_sequence_number;
     tl_entry_status status; /* in its manifest: EXISTING or ADDED */
+    int32_t manifest;       /* its manifest's number in tl_live_files.manifests; -1 = none */
 } tl_live_file;
 
 typedef struct tl_live_files {
@@ -95,6 +96,13 @@ typedef struct tl_live_files {
 /* The files of a snapshot (NULL = the current one; none = no files). A manifest or list that cannot be read is an
  * error naming it: never fewer rows. Caller frees. */
 tl_status tl_table_files(tl_table *t, const tl_snapshot *snapshot, tl_live_files *out, tl_error *err) TL_CHECKED;
+/* The same, of the manifests that `wanted` asks for: others are not read, so their files are left out. */
+typedef struct tl_manifest_filter {
+    bool (*wanted)(void *ctx, const tl_manifest_file *m);
+    void *ctx;
+} tl_manifest_filter;
+tl_status tl_table_files_of(tl_table *t, const tl_snapshot *snapshot, const tl_manifest_filter *filter,
+                            tl_live_files *out, tl_error *err) TL_CHECKED;
 void tl_live_files_free(tl_live_files *f);
 
 /* The manifests of a snapshot, newest first; paths and bounds live in `arena`. */

@@ -490,9 +490,10 @@ static void the_contract_is_checked_against_schema_and_version(void **state) {
     assert_contract("timelake.format-version", "0.3.9", TL_OK);
     assert_contract("timelake.format-version", "2", TL_OK);
     assert_contract("timelake.format-version", NULL, TL_OK);
-    assert_contract("timelake.format-version", "0.4.0", TL_UNSUPPORTED);
+    assert_contract("timelake.format-version", "0.4.0", TL_OK);
+    assert_contract("timelake.format-version", "0.5.0", TL_UNSUPPORTED);
     assert_contract("timelake.format-version", "1.0.0", TL_UNSUPPORTED);
-    assert_contract("timelake.format-version", "4", TL_UNSUPPORTED);
+    assert_contract("timelake.format-version", "5", TL_UNSUPPORTED);
     assert_contract("timelake.format-version", "0.3", TL_CORRUPT);
     assert_contract("timelake.format-version", "new", TL_CORRUPT);
     assert_contract("timelake.format-version", "", TL_CORRUPT);
