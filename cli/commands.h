@@ -9,6 +9,7 @@ extern const tl_command tl_command_append;   /* cmd_append.c */
 extern const tl_command tl_command_import;   /* cmd_create.c */
 extern const tl_command tl_command_sql;      /* cmd_sql.c */
 extern const tl_command tl_command_latest;   /* cmd_latest.c */
+extern const tl_command tl_command_arrivals; /* cmd_arrivals.c */
 extern const tl_command tl_command_info;     /* cmd_info.c */
 extern const tl_command tl_command_ls;       /* cmd_tables.c */
 extern const tl_command tl_command_drop;     /* cmd_tables.c */

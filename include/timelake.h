@@ -274,6 +274,32 @@ tl_status tl_scan(tl_lake *lake, const char *table, const tl_scan_params *params
 /* The newest row of every series, ordered by series key. Caller releases. */
 tl_status tl_latest(tl_lake *lake, const char *table, struct ArrowArrayStream *out, tl_error *err);
 
+/* ---- how late rows come ---- */
+
+typedef struct tl_arrivals_params {
+    int64_t slot_us;           /* length of a slot of time; 0 = the table's partition (hour, day or month) */
+    double cover;              /* share of rows that `open_us` waits for; 0 = 0.99 */
+    int64_t from_us, to_us;    /* rows with a time in [from_us, to_us); both 0 = all */
+} tl_arrivals_params;
+
+/* Delays are insertion time less time, in microseconds; negative where a clock is ahead. Quantiles are never below the
+ * true ones and at most 1/32 above; least and greatest are exact. */
+typedef struct tl_arrivals_result {
+    int64_t rows;              /* measured: copies of a row are counted too, each one arrived */
+    int64_t unknown_rows;      /* time or insertion time is null */
+    int64_t n_series;
+    int64_t slot_us;           /* 0 = a calendar month */
+    int64_t least_us, p50_us, p90_us, p99_us, greatest_us;
+    int64_t late_rows;         /* came more than a slot's length after their time */
+    int64_t open_us;           /* how long after its end a slot stays open until `cover` of its rows are in */
+} tl_arrivals_result;
+
+/* Measures the delays of a table's rows. `series` (may be NULL) gets a row for each series, the latest first: its key
+ * columns and rows, least_us, p50_us, p90_us, p99_us, greatest_us, late_rows, open_us; caller releases. TL_INVALID for
+ * a table without time or insertion time. */
+tl_status tl_arrivals(tl_lake *lake, const char *table, const tl_arrivals_params *params, tl_arrivals_result *result,
+                      struct ArrowArrayStream *series, tl_error *err);
+
 #ifdef __cplusplus
 }
 #endif
