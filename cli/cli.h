@@ -81,6 +81,13 @@ tl_status tl_cli_lake(tl_cli *cli, bool must_exist, tl_error *err) TL_CHECKED;
 /* The full name "ns.t" of the first operand, checked; caller frees. */
 tl_status tl_cli_full_name(const char *name, char **out, tl_error *err) TL_CHECKED;
 
+/* The full names of the operands, or of all tables when there are none; give back with tl_names_free. The lake is open.
+ */
+tl_status tl_cli_tables(tl_cli *cli, char ***names, size_t *n, tl_error *err) TL_CHECKED;
+
+/* A duration given as the value of an option, in microseconds: 0 = not given, -1 = given as none at all. */
+tl_status tl_cli_duration(tl_cli *cli, const char *flag, int64_t *us, tl_error *err) TL_CHECKED;
+
 /* Help pages, on stdout. `command` NULL = the overview. */
 void tl_help_print(const tl_command *command);
 

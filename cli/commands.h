@@ -18,6 +18,9 @@ extern const tl_command tl_command_settings; /* cmd_settings.c */
 extern const tl_command tl_command_alter;    /* cmd_settings.c */
 extern const tl_command tl_command_rollback; /* cmd_settings.c */
 extern const tl_command tl_command_duckdb;   /* cmd_duckdb.c */
+extern const tl_command tl_command_maintain; /* cmd_maintain.c */
+extern const tl_command tl_command_check;    /* cmd_check.c */
+extern const tl_command tl_command_upgrade;  /* cmd_upgrade.c */
 extern const tl_command tl_command_version;  /* cmd_version.c */
 extern const tl_command tl_command_help;     /* cmd_version.c */
 

@@ -12,6 +12,7 @@
  *   4. Tables                create, list, describe, change, drop
  *   5. Appending             rows in
  *   6. Reading               rows out
+ *   7. Maintenance           fewer files, old rows out, is all well?
  *
  * A first program (examples/first.c is this one, whole):
  *
@@ -299,6 +300,90 @@ typedef struct tl_arrivals_result {
  * a table without time or insertion time. */
 tl_status tl_arrivals(tl_lake *lake, const char *table, const tl_arrivals_params *params, tl_arrivals_result *result,
                       struct ArrowArrayStream *series, tl_error *err);
+
+/* ---- 7. Maintenance ------------------------------------------------------------------------------------------- */
+
+typedef struct tl_maintain_params {
+    int no_compact, no_retention, no_expire; /* 1: leave that out */
+    int orphans;               /* 1: remove objects that nothing refers to, once they are older than `grace_us` */
+    int64_t grace_us;          /* by the store's clock; 0 = 3 days, -1 = none: only while nobody writes */
+    int dry_run;               /* 1: change nothing, count what would be done */
+    int64_t budget_us;         /* begin no more compaction after so long; 0 = no limit */
+    int64_t budget_bytes;      /* ... or after so many bytes read; 0 = no limit */
+    int64_t memory_limit;      /* bytes; 0 = 256 MiB */
+    /* Called now and then, from the calling thread: what is done and how far it is, 0..all; may be NULL. */
+    void (*progress)(void *ctx, const char *step, int64_t done, int64_t all);
+    void *ctx;
+} tl_maintain_params;
+
+typedef struct tl_maintain_result {
+    int64_t partitions_compacted;
+    int64_t files_rewritten, files_written;
+    int64_t rows_rewritten;    /* in the files that were written */
+    int64_t duplicates_removed; /* older copies and deleted rows that went with the files they stood in */
+    int64_t bytes_rewritten, bytes_written;
+    int64_t partitions_left;   /* wanting compaction still: the budget ended, or another writer was faster */
+    int64_t partitions_dropped, files_dropped, rows_dropped; /* by retention */
+    int64_t snapshots_expired;
+    int64_t objects_deleted;   /* by expiry and as orphans */
+    int64_t orphans, orphan_bytes; /* of them, or in a dry run, orphans */
+    int64_t manifests_before, manifests_after;
+    int64_t version;           /* of the table, after */
+    int64_t total_us;
+} tl_maintain_result;
+
+/* Keeps a table fast and small: drops partitions past `retention`, compacts (most valuable first), lets old snapshots
+ * expire, and on demand removes orphans. Each step is a commit of its own and can be repeated; readers and appends go
+ * on meanwhile. On failure `result` says what was done until then. */
+tl_status tl_maintain(tl_lake *lake, const char *table, const tl_maintain_params *params, tl_maintain_result *result,
+                      tl_error *err);
+
+typedef struct tl_finding {
+    const char *kind;          /* "missing-file", "bounds", ...: docs/maintenance.md lists them */
+    int warning;               /* 1: harmless to readers, such as an orphan */
+    const char *object;        /* the object's key in the lake; NULL = the table as a whole */
+    const char *message;
+} tl_finding;
+
+typedef struct tl_check_params {
+    int no_data;               /* 1: files are looked for, not read */
+    int64_t grace_us;          /* age from which objects that nothing refers to are told; 0 = 3 days, -1 = at once */
+    /* Calls come one at a time, perhaps from other threads; may be NULL. */
+    void (*found)(void *ctx, const tl_finding *finding);
+    void (*progress)(void *ctx, int64_t done_bytes, int64_t all_bytes);
+    void *ctx;
+} tl_check_params;
+
+typedef struct tl_check_result {
+    int64_t findings, warnings;
+    int64_t version, snapshots, manifests, files, delete_files, rows, bytes; /* looked at */
+    int64_t objects, orphans;  /* in the table's folder */
+} tl_check_result;
+
+/* Is the table what it says it is? Every file there, whole, sorted, inside its partition, without repeated keys, counts
+ * and bounds true, last-value index equal to a scan, nothing orphaned. Changes nothing. TL_OK also with findings. */
+tl_status tl_check(tl_lake *lake, const char *table, const tl_check_params *params, tl_check_result *result,
+                   tl_error *err);
+
+typedef struct tl_upgrade_params {
+    int dry_run;               /* 1: only say what would be done */
+    int no_compact;            /* 1: files are not merged, except those that must be written anew */
+    int64_t keep_snapshots_us; /* snapshots do not expire for so long, so that there is a way back; 0 = 7 days */
+    /* Called with each step, in order; may be NULL. */
+    void (*step)(void *ctx, const char *text);
+    void *ctx;
+} tl_upgrade_params;
+
+typedef struct tl_upgrade_result {
+    int64_t steps;             /* 0 = the table is current already */
+    int64_t version_before, version;
+    int64_t snapshot_before;   /* for tl_rollback; -1 = there was none */
+    int64_t keep_snapshots_until_ms;
+} tl_upgrade_result;
+
+/* Brings a table that an older Timelake wrote (0.1 to 0.7) to the current format. Repeating it changes nothing. */
+tl_status tl_upgrade(tl_lake *lake, const char *table, const tl_upgrade_params *params, tl_upgrade_result *result,
+                     tl_error *err);
 
 #ifdef __cplusplus
 }

@@ -243,3 +243,12 @@ tl_status tl_expire(tl_table *base, tl_expire_result *result, tl_table **out, tl
     tl_table_release(newest);
     return status;
 }
+
+tl_status tl_expire_count(tl_table *t, int64_t *n, tl_error *err) {
+    int64_t *ids = NULL;
+    int32_t found = 0;
+    tl_status status = choose(&t->metadata, tl_env_now_us(t->store->env) / 1000, &ids, &found, err);
+    tl_free(ids);
+    *n = found;
+    return status;
+}

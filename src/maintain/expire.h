@@ -23,4 +23,7 @@ bool tl_expire_is_due(const tl_table *t, int64_t now_ms);
  * version, retained. */
 tl_status tl_expire(tl_table *base, tl_expire_result *result, tl_table **out, tl_error *err) TL_CHECKED;
 
+/* How many snapshots tl_expire would take out now. */
+tl_status tl_expire_count(tl_table *t, int64_t *n, tl_error *err) TL_CHECKED;
+
 #endif

@@ -144,7 +144,7 @@ static tl_status read_rows(tl_plan *plan, const newest *best, int64_t n, const t
     return status;
 }
 
-static tl_status latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) {
+tl_status tl_latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) {
     const tl_schema *schema = tl_metadata_schema(&table->metadata);
     tl_plan *plan = NULL;
     TL_TRY(tl_plan_create(table, &(tl_plan_options){.keep_copies = true, .pool = pool}, &plan, err));
@@ -196,5 +196,5 @@ tl_status tl_latest_rows(tl_table *table, tl_pool *pool, tl_rows *out, tl_error 
     if (tl_last_values_load(table, current, out, NULL) == TL_OK) {
         return TL_OK;
     }
-    return latest_by_scan(table, pool, out, err);
+    return tl_latest_by_scan(table, pool, out, err);
 }

@@ -71,5 +71,7 @@ tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int3
 
 /* The newest row of each series: from the last-value index when the snapshot has a sound one, else by a scan. */
 tl_status tl_latest_rows(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) TL_CHECKED;
+/* The same by a scan, whatever the index says. */
+tl_status tl_latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) TL_CHECKED;
 
 #endif
