@@ -64,6 +64,7 @@ typedef struct tl_replace_options {
     bool cut;                 /* nothing is added: series whose last row is before `cut_us` leave the last-value index.
                                  The caller warrants that every planned file with older rows is among the removed */
     int64_t cut_us;
+    bool same_rows; /* nothing is added, and yet readers see the same rows: all that goes was hidden */
     const tl_property *summary; /* extra summary keys */
     int32_t n_summary;
     int32_t max_attempts; /* 0 = the table's setting */
@@ -81,6 +82,9 @@ tl_status tl_commit_replace(tl_table *base, tl_staged *added, const tl_replace_o
 /* Takes snapshots out of the history, those of `ids` that are still there and that no branch or tag names. Their
  * objects stay (maintain/expire.h removes them). `out` may be the version that was there already. */
 tl_status tl_commit_expire(tl_table *base, const int64_t *ids, int32_t n, tl_table **out, tl_error *err) TL_CHECKED;
+
+/* Waits before the next attempt: random, longer with each, on the scale of what an attempt takes. */
+void tl_commit_back_off(const tl_env *env, int32_t attempt, int64_t attempt_us);
 
 /* After a commit, best effort: version hint and head. */
 void tl_commit_publish(tl_table *t);

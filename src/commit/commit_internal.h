@@ -144,9 +144,6 @@ int64_t tl_commit_new_snapshot_id(const tl_table *t);
 tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
                                 tl_error *err) TL_CHECKED;
 
-/* Waits before the next attempt: random, longer with each, on the scale of what an attempt takes. */
-void tl_commit_back_off(const tl_env *env, int32_t attempt, int64_t attempt_us);
-
 /* How often a commit is attempted: the option, else the table's setting. */
 int32_t tl_commit_attempts(const tl_table *t, int32_t option);
 

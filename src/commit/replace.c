@@ -398,7 +398,7 @@ static tl_status make_summary(replacing *r, const tl_manifest_file *base, int64_
         extra[0] = extra[1] = (tl_property){"", NULL}; /* none: the next append makes it anew */
     } else if (r->o->cut) {
         TL_TRY(tl_commit_cut_index(r->t, r->o->cut_us, r->snapshot_id, &r->keys, &r->arena, extra, err));
-    } else if (r->added) {
+    } else if (r->added || r->o->same_rows) {
         TL_TRY(tl_commit_carry_index(r->t, r->snapshot_id, &r->keys, &r->arena, extra, err));
     } else {
         extra[0] = extra[1] = (tl_property){"", NULL};
@@ -406,7 +406,7 @@ static tl_status make_summary(replacing *r, const tl_manifest_file *base, int64_
     if (r->o->n_summary) {
         memcpy(extra + 2, r->o->summary, (size_t)r->o->n_summary * sizeof *extra);
     }
-    tl_commit_change change = {.operation = r->added ? "replace" : "delete",
+    tl_commit_change change = {.operation = r->added || r->o->same_rows ? "replace" : "delete",
                                .added_files = r->added ? r->added->n_files : 0,
                                .deleted_files = r->go.n,
                                .removed_delete_files = r->go_deletes.n,

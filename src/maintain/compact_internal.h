@@ -1,0 +1,33 @@
+/* What the files of compaction share: the work that is to be done, and doing a piece of it. */
+#ifndef TL_MAINTAIN_COMPACT_INTERNAL_H
+#define TL_MAINTAIN_COMPACT_INTERNAL_H
+
+#include "append/append.h"
+#include "maintain/compact.h"
+#include "read/read.h"
+
+/* Files of one partition that become one sorted set of files; next to each other in commit order. */
+typedef struct tl_compact_unit {
+    int32_t partition; /* 0 in a table without one */
+    int64_t *files;    /* ascending indices into plan->files.data */
+    int64_t n;
+    int64_t rows, bytes;
+    double worth; /* what is done first */
+} tl_compact_unit;
+
+typedef struct tl_compact_work {
+    tl_compact_unit *units; /* the most worth first */
+    int64_t n;
+    tl_arena arena;
+} tl_compact_work;
+
+/* What is worth doing in the table of the plan, which keeps copies (compact_plan.c). */
+tl_status tl_compact_choose(const tl_plan *plan, const tl_compact_options *options, tl_compact_work *out,
+                            tl_error *err) TL_CHECKED;
+void tl_compact_work_free(tl_compact_work *work);
+
+/* Writes the rows of a unit anew (compact_rows.c): staged files, not yet part of the table. */
+tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options, tl_staged *out,
+                          tl_error *err) TL_CHECKED;
+
+#endif
