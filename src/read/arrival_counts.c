@@ -127,13 +127,14 @@ const tl_arrival_count *tl_arrival_counts_of(const tl_arrival_counts *c, int32_t
 }
 
 int64_t tl_arrival_quantile(const tl_arrival_count *counts, size_t n, double q) {
+    const double rounding = 1 - 1e-12; /* 0.07 * 5000 is a little more than 350 */
     int64_t all = 0, below = 0;
     for (size_t i = 0; i < n; i++) {
         all += counts[i].n;
     }
     for (size_t i = 0; i < n; i++) {
         below += counts[i].n;
-        if ((double)below >= q * (double)all) {
+        if ((double)below >= q * (double)all * rounding) {
             return tl_arrival_bucket_greatest(tl_arrival_count_bucket(&counts[i]));
         }
     }
