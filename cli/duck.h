@@ -1,13 +1,12 @@
 /*
- * DuckDB, embedded: opening, errors in one line, results as Arrow streams, quoting.
+ * DuckDB, embedded: opening, errors in one line, results as Arrow streams.
  */
 #ifndef TL_CLI_DUCK_H
 #define TL_CLI_DUCK_H
 
 #include "cli/cli.h"
-
-/* Before duckdb.h, so that it takes the Arrow structs as declared there. */
-#include <duckdb.h>
+#include "duckdb/host.h"
+#include "duckdb/sql_text.h"
 
 typedef struct tl_duck {
     duckdb_database db;
@@ -24,12 +23,6 @@ tl_status tl_duck_fail(tl_error *err, const char *message);
 
 /* Runs a statement whose result is not wanted. */
 tl_status tl_duck_run(tl_duck *d, const char *sql, tl_error *err) TL_CHECKED;
-
-/* 'text' with quotes doubled; "name" likewise. */
-tl_status tl_duck_quote_text(tl_buf *out, const char *text) TL_CHECKED;
-tl_status tl_duck_quote_name(tl_buf *out, const char *name) TL_CHECKED;
-/* A path for read_parquet and its like, quoted, in which glob characters stand for themselves. */
-tl_status tl_duck_quote_path(tl_buf *out, const char *path) TL_CHECKED;
 
 /* A result as an Arrow stream; the result is taken (also on failure). */
 tl_status tl_duck_stream(duckdb_result *result, struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;

@@ -10,8 +10,7 @@
 /* A version in use by the statement being run. */
 typedef struct pin {
     char *name;
-    tl_plan *plan;
-    int64_t handle;
+    tl_read_version *version;
 } pin;
 
 /* A table of the lake, and what its view was made for. */
@@ -27,9 +26,10 @@ struct tl_session {
     tl_duck duck;
     duckdb_client_context context;
     bool defining;
+    tl_version_want want;
+    tl_versions *versions;
     pin *pins;
     size_t n_pins, cap_pins;
-    int64_t next_handle;
     known_table *tables;
     size_t n_tables;
     tl_error broken;
@@ -38,9 +38,6 @@ struct tl_session {
 
 tl_duck *tl_session_duck(tl_session *s) {
     return &s->duck;
-}
-tl_lake *tl_session_lake(tl_session *s) {
-    return s->lake;
 }
 bool tl_session_defining(const tl_session *s) {
     return s->defining;
@@ -104,9 +101,8 @@ static tl_status run_with_name(tl_session *s, const char *before, const char *na
 static tl_status set_up(tl_session *s, const char *name_space, tl_error *err) {
     duckdb_connection_get_client_context(s->duck.connection, &s->context);
     TL_TRY(add_settings(s, err));
-    TL_TRY(tl_session_add_sql(s, err));
-    TL_TRY(tl_session_add_live(s, err));
-    TL_TRY(tl_duck_add_time_functions(&s->duck, err));
+    TL_TRY(tl_session_add_functions(s, err));
+    TL_TRY(tl_host_add_time_functions(s->duck.connection, "", err));
     TL_TRY(tl_duck_run(&s->duck, "ATTACH ':memory:' AS timelake", err));
     TL_TRY(run_with_name(s, "CREATE SCHEMA timelake.", name_space, "", err));
     return run_with_name(s, "USE timelake.", name_space, "", err);
@@ -119,9 +115,9 @@ tl_status tl_session_open(tl_lake *lake, const char *name_space, unsigned thread
         return tl_fail_memory(err, sizeof *s);
     }
     s->lake = lake;
-    s->next_handle = 1;
     tl_lock_init(&s->lock);
-    tl_status status = tl_duck_open(threads, &s->duck, err);
+    s->versions = tl_versions_create();
+    tl_status status = s->versions ? tl_duck_open(threads, &s->duck, err) : tl_fail_memory(err, sizeof *s);
     if (status == TL_OK) {
         status = set_up(s, name_space, err);
     }
@@ -150,6 +146,7 @@ void tl_session_close(tl_session *s) {
     tl_duck_close(&s->duck);
     tl_session_forget(s);
     tl_free(s->pins);
+    tl_versions_free(s->versions);
     forget_tables(s);
     tl_lock_free(&s->lock);
     tl_free(s);
@@ -212,79 +209,95 @@ static tl_status session_value(tl_session *s, const char *setting_name, char **t
     return status;
 }
 
-/* ---- plans ---- */
+/* ---- versions ---- */
 
-static tl_status make_plan(tl_session *s, const char *name, tl_plan **out, tl_error *err) {
-    char *dedup = NULL;
-    tl_table *table = NULL;
-    TL_TRY(session_value(s, "read-dedup", &dedup, err));
-    tl_status status = tl_lake_table(s->lake, name, &table, err);
-    if (status == TL_OK) {
-        tl_pool *pool = tl_lake_pool_take(s->lake);
-        bool wanted = *dedup ? strcmp(dedup, "true") == 0
-                      : tl_metadata_property(&table->metadata, "timelake.read-dedup")
-                          ? tl_setting_bool(&table->metadata, "read-dedup")
-                          : table->contract.dedup;
-        tl_plan_options options = {.keep_copies = !(wanted && table->contract.dedup), .names = true, .pool = pool};
-        status = tl_plan_create(table, &options, out, err);
-        tl_lake_pool_give(s->lake, pool);
-        tl_table_release(table);
-    }
-    tl_free(dedup);
-    return status;
+void tl_session_want(tl_session *s, const tl_version_want *want) {
+    s->want = *want;
 }
 
-tl_status tl_session_plan(tl_session *s, const char *full_name, tl_plan **plan, int64_t *handle, tl_error *err) {
-    tl_status status = TL_OK;
+static tl_status find_version(tl_session *s, const char *name, tl_read_version **out, tl_error *err) {
+    char *dedup = NULL;
+    tl_version_want want = s->want;
+    TL_TRY(session_value(s, "read-dedup", &dedup, err));
+    want.dedup = *dedup ? strcmp(dedup, "true") == 0 : -1;
+    tl_free(dedup);
+    return tl_versions_get(s->versions, s->lake, name, &want, out, err);
+}
+
+/* Room for one more. The lock is held. */
+static tl_status grow_pins(tl_session *s, tl_error *err) {
+    if (s->n_pins == s->cap_pins) {
+        pin *grown = tl_realloc_array(s->pins, s->cap_pins + 8, sizeof *grown);
+        if (!grown) {
+            return tl_fail_memory(err, (s->cap_pins + 8) * sizeof *grown);
+        }
+        s->pins = grown;
+        s->cap_pins += 8;
+    }
+    return TL_OK;
+}
+
+tl_status tl_session_version(tl_session *s, const char *full_name, tl_read_version **out, tl_error *err) {
     tl_lock_take(&s->lock);
     size_t i = 0;
     while (i < s->n_pins && strcmp(s->pins[i].name, full_name) != 0) {
         i++;
     }
-    if (i == s->n_pins) {
-        pin made = {.name = tl_strdup(full_name), .handle = s->next_handle};
-        pin *grown = s->pins;
-        if (s->n_pins == s->cap_pins) {
-            grown = tl_realloc_array(s->pins, s->cap_pins + 8, sizeof *grown);
-        }
-        if (grown && grown != s->pins) {
-            s->pins = grown;
-            s->cap_pins += 8;
-        }
-        status = made.name && grown ? make_plan(s, full_name, &made.plan, err) : tl_fail_memory(err, sizeof made);
+    tl_status status = i == s->n_pins ? grow_pins(s, err) : TL_OK;
+    if (status == TL_OK && i == s->n_pins) {
+        pin made = {.name = tl_strdup(full_name)};
+        status = made.name ? find_version(s, full_name, &made.version, err) : tl_fail_memory(err, strlen(full_name));
         if (status == TL_OK) {
             s->pins[s->n_pins++] = made;
-            s->next_handle++;
         } else {
             tl_free(made.name);
         }
     }
-    if (status == TL_OK) {
-        *plan = s->pins[i].plan;
-        *handle = s->pins[i].handle;
-    }
+    *out = status == TL_OK ? s->pins[i].version : NULL;
     tl_lock_give(&s->lock);
     return status;
 }
 
-tl_plan *tl_session_plan_of(tl_session *s, int64_t handle) {
-    tl_plan *plan = NULL;
+tl_read_version *tl_session_version_of(tl_session *s, int64_t handle) {
+    tl_read_version *version = NULL;
     tl_lock_take(&s->lock);
-    for (size_t i = 0; !plan && i < s->n_pins; i++) {
-        plan = s->pins[i].handle == handle ? tl_plan_retain(s->pins[i].plan) : NULL;
+    for (size_t i = 0; !version && i < s->n_pins; i++) {
+        if (s->pins[i].version->handle == handle) {
+            version = s->pins[i].version;
+            version->references++;
+        }
     }
     tl_lock_give(&s->lock);
-    return plan;
+    return version;
 }
 
 void tl_session_forget(tl_session *s) {
     tl_lock_take(&s->lock);
     for (size_t i = 0; i < s->n_pins; i++) {
-        tl_plan_release(s->pins[i].plan);
+        tl_version_release(s->pins[i].version);
         tl_free(s->pins[i].name);
     }
     s->n_pins = 0;
     tl_lock_give(&s->lock);
+}
+
+tl_status tl_session_select(tl_session *s, const char *full_name, tl_buf *out, tl_error *err) {
+    tl_read_version *version;
+    TL_TRY(tl_session_version(s, full_name, &version, err));
+    tl_status status = tl_buf_add(out, version->sql.data, version->sql.len - 1);
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, version->sql.len);
+}
+
+tl_status tl_session_columns(tl_session *s, const char *full_name, tl_buf *out, tl_error *err) {
+    tl_table *table = NULL;
+    const tl_snapshot *snapshot = NULL;
+    TL_TRY(tl_lake_table(s->lake, full_name, &table, err));
+    tl_status status = tl_version_snapshot(table, &s->want, &snapshot, err);
+    if (status == TL_OK) {
+        status = tl_nothing_sql(tl_version_schema(table, &s->want, snapshot), out, err);
+    }
+    tl_table_release(table);
+    return status;
 }
 
 /* ---- views ---- */
@@ -404,29 +417,4 @@ tl_status tl_session_prepare(tl_session *s, tl_bytes statement, tl_error *err) {
         }
     }
     return TL_OK;
-}
-
-/* ---- functions ---- */
-
-tl_status tl_duck_add_function(tl_duck *d, const char *name, const duckdb_type *types, int n, duckdb_type result,
-                               duckdb_scalar_function_t function, duckdb_scalar_function_bind_t bind, void *extra,
-                               tl_error *err) {
-    duckdb_scalar_function f = duckdb_create_scalar_function();
-    duckdb_scalar_function_set_name(f, name);
-    for (int i = 0; i < n; i++) {
-        duckdb_logical_type type = duckdb_create_logical_type(types[i]);
-        duckdb_scalar_function_add_parameter(f, type);
-        duckdb_destroy_logical_type(&type);
-    }
-    duckdb_logical_type type = duckdb_create_logical_type(result);
-    duckdb_scalar_function_set_return_type(f, type);
-    duckdb_destroy_logical_type(&type);
-    duckdb_scalar_function_set_function(f, function);
-    if (bind) {
-        duckdb_scalar_function_set_bind(f, bind);
-    }
-    duckdb_scalar_function_set_extra_info(f, extra, NULL);
-    bool good = duckdb_register_scalar_function(d->connection, f) == DuckDBSuccess;
-    duckdb_destroy_scalar_function(&f);
-    return good ? TL_OK : tl_fail(err, TL_INTERNAL, "DuckDB does not take the function %s", name);
 }

@@ -11,7 +11,14 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(TL_CODECS REQUIRED IMPORTED_TARGET libzstd liblz4 libbrotlienc libbrotlidec zlib)
 find_library(TL_SNAPPY snappy REQUIRED) # Debian's snappy has no pkg-config file
 add_library(tl_codecs INTERFACE)
-target_link_libraries(tl_codecs INTERFACE PkgConfig::TL_CODECS ${TL_SNAPPY})
+# Shared libraries, but for a target with the property TL_STATIC_CODECS: that one carries them inside.
+foreach(_lib zstd lz4 brotlienc brotlidec brotlicommon z snappy)
+  find_library(TL_STATIC_${_lib} lib${_lib}.a REQUIRED)
+  list(APPEND _static_codecs "${TL_STATIC_${_lib}}")
+endforeach()
+target_link_libraries(tl_codecs INTERFACE
+  "$<IF:$<BOOL:$<TARGET_PROPERTY:TL_STATIC_CODECS>>,${_static_codecs},PkgConfig::TL_CODECS;${TL_SNAPPY}>")
+target_include_directories(tl_codecs SYSTEM INTERFACE ${TL_CODECS_INCLUDE_DIRS})
 
 # nanoarrow (C data interface, IPC) with the flatcc runtime that its package carries. The source package lacks what its own
 # CMakeLists.txt needs, so the few files are listed here and the config header is made from its template.
@@ -53,4 +60,10 @@ if(EXISTS "${TL_DEPS_DIR}/duckdb/libduckdb_static.a")
   add_library(tl_duckdb INTERFACE)
   target_include_directories(tl_duckdb SYSTEM INTERFACE "${TL_DEPS_DIR}/duckdb")
   target_link_libraries(tl_duckdb INTERFACE -Wl,--start-group ${_duckdb_archives} -Wl,--end-group Threads::Threads dl m)
+endif()
+
+# The extension's header, with the duckdb.h of the same version.
+if(EXISTS "${TL_DEPS_DIR}/duckdb-extension/duckdb_extension.h")
+  add_library(tl_duckdb_extension_h INTERFACE)
+  target_include_directories(tl_duckdb_extension_h SYSTEM INTERFACE "${TL_DEPS_DIR}/duckdb-extension")
 endif()

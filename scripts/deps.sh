@@ -4,6 +4,7 @@
 #      else the line to run is printed); Go only when there is no `go`, because DuckDB comes as a Go module.
 #   2. C sources of nanoarrow and yyjson from their PyPI source packages, checked by SHA-256   -> .deps/nanoarrow, .deps/yyjson
 #   3. DuckDB's static libraries and duckdb.h from a Go module, checked by its h1 hash          -> .deps/duckdb
+#   4. duckdb_extension.h of the same version from DuckDB's PyPI source package                 -> .deps/duckdb-extension
 # `scripts/deps.sh dev` adds clang and clang-format. Nothing outside of .deps and the clients' own caches is touched.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -21,9 +22,12 @@ debian_packages() {
     apt_need "${want[@]}"
 }
 
+# The folder of a source package is .deps/NAME, but for DuckDB's headers: .deps/duckdb is the libraries.
+source_dir() { [ "$1" = duckdb ] && echo "$DEPS/duckdb-extension" || echo "$DEPS/$1"; }
+
 # source_stamp NAME: what the unpacked folder of NAME was made from (the line of sources.txt, and the layout).
 source_stamp() { echo "$(grep "^$1==" "$ROOT/scripts/sources.txt") layout=$LAYOUT"; }
-source_ready() { [ "$(cat "$DEPS/$1/.stamp" 2>/dev/null || true)" = "$(source_stamp "$1")" ]; }
+source_ready() { [ "$(cat "$(source_dir "$1")/.stamp" 2>/dev/null || true)" = "$(source_stamp "$1")" ]; }
 
 # source_fetch NAME: downloads the source package and prints its path.
 source_fetch() {
@@ -32,10 +36,12 @@ source_fetch() {
     fetch_sdist "$(grep "^$1==" "$ROOT/scripts/sources.txt")" "$dir" || die "could not download the source package of $1"
 }
 
-# source_place NAME: moves the finished folder .deps/NAME.new to .deps/NAME.
+# source_place NAME: moves the finished folder .deps/NAME.new to where it belongs.
 source_place() {
+    local dir
+    dir=$(source_dir "$1")
     source_stamp "$1" >"$DEPS/$1.new/.stamp"
-    rm -rf "${DEPS:?}/$1" && mv "$DEPS/$1.new" "$DEPS/$1"
+    rm -rf "$dir" && mv "$DEPS/$1.new" "$dir"
     rm -rf "$DEPS/download/$1"
 }
 
@@ -59,6 +65,18 @@ get_yyjson() {
     rm -rf "$new" && mkdir -p "$new"
     tar -xzf "$tgz" -C "$new" --strip-components=2 --wildcards '*/yyjson/yyjson.c' '*/yyjson/yyjson.h'
     source_place yyjson
+}
+
+get_duckdb_extension() {
+    source_ready duckdb && return 0
+    say "fetching duckdb_extension.h (DuckDB's source package, 18 MB)"
+    local new=$DEPS/duckdb.new tgz
+    tgz=$(source_fetch duckdb)
+    rm -rf "$new" && mkdir -p "$new"
+    tar -xzf "$tgz" -C "$new" --strip-components=5 --wildcards '*/external/duckdb/src/include/duckdb.h' \
+        '*/external/duckdb/src/include/duckdb_extension.h'
+    cmp -s "$new/duckdb.h" "$DEPS/duckdb/duckdb.h" || die "the source package's duckdb.h is not the one of the libraries"
+    source_place duckdb
 }
 
 get_duckdb() {
@@ -90,6 +108,7 @@ main() {
     get_nanoarrow
     get_yyjson
     get_duckdb
+    get_duckdb_extension
 }
 
 main "$@"

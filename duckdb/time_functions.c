@@ -1,12 +1,14 @@
 /*
  * time_bucket and date_trunc over UTC, instead of DuckDB's: its buckets count from 2000-01-03, Timelake's from the
  * epoch (spec/table-format.md g.3), and its date_trunc of zoned times costs several times the rest of a query, since it
- * asks a calendar of time zones for what is plain arithmetic here. Sessions are UTC, so the results are the same.
+ * asks a calendar of time zones for what is plain arithmetic here. The command's sessions are UTC, so the results are
+ * the same; in the extension they are tl_time_bucket and tl_date_trunc, beside DuckDB's own.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/civil.h"
-#include "cli/session.h"
+#include "duckdb/host.h"
 
 static const int64_t infinite = INT64_MAX; /* DuckDB's 'infinity'; -INT64_MAX is '-infinity' */
 
@@ -248,7 +250,9 @@ static void truncate_times(duckdb_function_info info, duckdb_data_chunk input, d
     }
 }
 
-/* In a session with another zone, days begin elsewhere: rather no answer than one in UTC. */
+#ifndef TL_DUCKDB_EXTENSION
+/* In a session with another zone, days begin elsewhere: rather no answer than one in UTC. (The extension's functions
+ * have names of their own, which promise UTC whatever the zone is.) */
 static void truncate_bind(duckdb_bind_info info) {
     duckdb_client_context context = NULL;
     duckdb_scalar_function_get_client_context(info, &context);
@@ -263,15 +267,54 @@ static void truncate_bind(duckdb_bind_info info) {
     duckdb_destroy_client_context(&context);
 }
 
-tl_status tl_duck_add_time_functions(tl_duck *d, tl_error *err) {
+#endif
+
+/* The overloads of one function. */
+typedef struct overloads {
+    duckdb_scalar_function functions[8];
+    size_t n;
+} overloads;
+
+static void add_overload(overloads *o, const char *name, const duckdb_type *types, int n,
+                         duckdb_scalar_function_t function) {
+    duckdb_scalar_function f = tl_host_function(name, types, n, types[1], function, NULL);
+#ifndef TL_DUCKDB_EXTENSION
+    if (function == truncate_times) {
+        duckdb_scalar_function_set_bind(f, truncate_bind);
+    }
+#endif
+    o->functions[o->n++] = f;
+}
+
+static tl_status add_buckets(duckdb_connection connection, const char *name, tl_error *err) {
     static const duckdb_type kinds[] = {DUCKDB_TYPE_TIMESTAMP, DUCKDB_TYPE_TIMESTAMP_TZ, DUCKDB_TYPE_DATE};
+    overloads o = {.n = 0};
     for (size_t i = 0; i < TL_COUNT(kinds); i++) {
         const duckdb_type types[] = {DUCKDB_TYPE_INTERVAL, kinds[i], kinds[i]};
         duckdb_scalar_function_t function = kinds[i] == DUCKDB_TYPE_DATE ? bucket_dates : bucket_times;
-        TL_TRY(tl_duck_add_function(d, "time_bucket", types, 2, kinds[i], function, NULL, NULL, err));
-        TL_TRY(tl_duck_add_function(d, "time_bucket", types, 3, kinds[i], function, NULL, NULL, err));
+        add_overload(&o, name, types, 2, function);
+        add_overload(&o, name, types, 3, function);
     }
+    return tl_host_register(connection, name, o.functions, o.n, err);
+}
+
+static tl_status add_truncs(duckdb_connection connection, const char *name, tl_error *err) {
     static const duckdb_type zoned[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_TIMESTAMP_TZ};
-    TL_TRY(tl_duck_add_function(d, "date_trunc", zoned, 2, zoned[1], truncate_times, truncate_bind, NULL, err));
-    return tl_duck_add_function(d, "datetrunc", zoned, 2, zoned[1], truncate_times, truncate_bind, NULL, err);
+    overloads o = {.n = 0};
+    add_overload(&o, name, zoned, 2, truncate_times);
+#ifdef TL_DUCKDB_EXTENSION /* the command's is beside DuckDB's own, which is good at these */
+    static const duckdb_type naive[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_TIMESTAMP};
+    add_overload(&o, name, naive, 2, truncate_times);
+#endif
+    return tl_host_register(connection, name, o.functions, o.n, err);
+}
+
+tl_status tl_host_add_time_functions(duckdb_connection connection, const char *prefix, tl_error *err) {
+    char bucket_name[64], trunc_name[64], other_name[64];
+    (void)snprintf(bucket_name, sizeof bucket_name, "%stime_bucket", prefix);
+    (void)snprintf(trunc_name, sizeof trunc_name, "%sdate_trunc", prefix);
+    (void)snprintf(other_name, sizeof other_name, "%sdatetrunc", prefix);
+    TL_TRY(add_buckets(connection, bucket_name, err));
+    TL_TRY(add_truncs(connection, trunc_name, err));
+    return add_truncs(connection, other_name, err);
 }

@@ -1,7 +1,7 @@
-/* Fields inside of columns: DuckDB finds them by name, Iceberg by id. See tl_scan_nested_check in session.h. */
+/* Fields inside of columns: DuckDB finds them by name, Iceberg by id. See sql_text.h. */
 #include <string.h>
 
-#include "cli/session.h"
+#include "duckdb/sql_text.h"
 
 enum { MAX_DEPTH = 64 };
 
@@ -22,8 +22,7 @@ static bool renamed(const tl_type *now, const tl_type *old, int depth) {
     return false;
 }
 
-tl_status tl_scan_nested_check(const tl_table *table, tl_error *err) {
-    const tl_schema *schema = tl_metadata_schema(&table->metadata);
+tl_status tl_scan_nested_check(const tl_table *table, const tl_schema *schema, tl_error *err) {
     for (int32_t s = 0; s < table->metadata.n_schemas; s++) {
         for (int32_t i = 0; i < schema->n_fields; i++) {
             const tl_field *now = &schema->fields[i];

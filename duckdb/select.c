@@ -1,0 +1,185 @@
+/*
+ * tl_sql, tl_latest_sql: from a path and options to the SELECT that reads the table; DuckDB calls them whenever it
+ * binds query(tl_sql(...)), so that each query sees the newest commit. tl_live: the bit test that the SELECT ends in.
+ */
+#include <string.h>
+
+#include "base/num.h"
+#include "duckdb/extension_internal.h"
+#include "duckdb/live.h"
+
+/* ---- requests ---- */
+
+static tl_status parse_dedup(const char *text, int *out, tl_error *err) {
+    bool on;
+    *out = -1;
+    if (!*text) {
+        return TL_OK;
+    }
+    if (tl_parse_bool(tl_bytes_of(text), &on) != TL_PARSE_OK) {
+        return tl_fail(err, TL_INVALID, "dedup is on or off, not \"%s\"", text);
+    }
+    *out = on;
+    return TL_OK;
+}
+
+static tl_status parse_want(const char *snapshot, const char *as_of, const char *dedup, tl_version_want *out,
+                            tl_error *err) {
+    *out = (tl_version_want){0};
+    bool zoned;
+    if (*snapshot && *as_of) {
+        return tl_fail(err, TL_INVALID, "give snapshot or as_of, not both");
+    }
+    if (*snapshot && (tl_parse_i64(tl_bytes_of(snapshot), &out->snapshot_id) != TL_PARSE_OK || out->snapshot_id <= 0)) {
+        return tl_fail(err, TL_INVALID, "\"%s\" is no snapshot id: timelake_snapshots(path) lists them", snapshot);
+    }
+    if (*as_of && tl_parse_timestamp(tl_bytes_of(as_of), &out->as_of_us, &zoned) != TL_PARSE_OK) {
+        return tl_fail(err, TL_INVALID,
+                       "as_of: \"%s\" is no time: write 2026-01-31 10:30:00 (UTC) or with a zone's offset", as_of);
+    }
+    out->has_as_of = *as_of != 0;
+    return parse_dedup(dedup, &out->dedup, err);
+}
+
+tl_status tl_ext_request_of(const char *path, const char *snapshot, const char *as_of, const char *dedup,
+                            tl_ext_request *out, tl_error *err) {
+    *out = (tl_ext_request){0};
+    TL_TRY(parse_want(snapshot, as_of, dedup, &out->want, err));
+    return tl_place_find(path, &out->place, err);
+}
+
+/* ---- the SELECT ---- */
+
+static tl_status latest_select(const tl_ext_request *r, tl_buf *out, tl_error *err) {
+    tl_table *table = NULL;
+    tl_read_version *version = NULL;
+    TL_TRY(tl_lake_table(r->place.lake, r->place.name, &table, err));
+    tl_status status = tl_latest_index_sql(table, out, err);
+    if (status == TL_NOT_FOUND) {
+        status = tl_versions_get(tl_ext_versions(), r->place.lake, r->place.name, &r->want, &version, err);
+        if (status == TL_OK) {
+            status = tl_latest_rows_sql(table, (const char *)version->sql.data, out, err);
+        }
+        tl_version_release(version);
+    }
+    if (status == TL_OK && tl_buf_add_byte(out, 0) != TL_OK) {
+        status = tl_fail_memory(err, out->len);
+    }
+    tl_table_release(table);
+    return status;
+}
+
+static tl_status rows_select(const tl_ext_request *r, tl_buf *out, tl_error *err) {
+    tl_read_version *version = NULL;
+    TL_TRY(tl_versions_get(tl_ext_versions(), r->place.lake, r->place.name, &r->want, &version, err));
+    tl_status status = tl_buf_add(out, version->sql.data, version->sql.len);
+    tl_version_release(version);
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
+}
+
+tl_status tl_ext_select(const char *path, const char *snapshot, const char *as_of, const char *dedup, bool latest,
+                        tl_buf *out, tl_error *err) {
+    tl_ext_request r;
+    TL_TRY(tl_ext_request_of(path, snapshot, as_of, dedup, &r, err));
+    tl_status status;
+    if (latest && (r.want.snapshot_id || r.want.has_as_of)) {
+        status =
+            tl_fail(err, TL_INVALID, "the newest rows are those of the newest snapshot: no snapshot or as_of here");
+    } else {
+        status = latest ? latest_select(&r, out, err) : rows_select(&r, out, err);
+    }
+    tl_free(r.place.name);
+    return status;
+}
+
+/* ---- as functions of DuckDB's ---- */
+
+char *tl_ext_text_at(duckdb_vector vector, idx_t row) {
+    duckdb_string_t value = ((duckdb_string_t *)duckdb_vector_get_data(vector))[row];
+    return tl_strndup(duckdb_string_t_data(&value), duckdb_string_t_length(value));
+}
+
+static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest, tl_buf *out, tl_error *err) {
+    char *texts[4] = {NULL};
+    tl_status status = TL_OK;
+    for (int i = 0; i < 4 && status == TL_OK; i++) {
+        texts[i] = latest && i > 0 ? tl_strdup("") : tl_ext_text_at(duckdb_data_chunk_get_vector(input, (idx_t)i), row);
+        status = texts[i] ? TL_OK : tl_fail_memory(err, 64);
+    }
+    if (status == TL_OK) {
+        status = tl_ext_select(texts[0], texts[1], texts[2], texts[3], latest, out, err);
+    }
+    for (int i = 0; i < 4; i++) {
+        tl_free(texts[i]);
+    }
+    return status;
+}
+
+static bool row_is_null(duckdb_data_chunk input, idx_t row) {
+    for (idx_t c = 0; c < duckdb_data_chunk_get_column_count(input); c++) {
+        uint64_t *valid = duckdb_vector_get_validity(duckdb_data_chunk_get_vector(input, c));
+        if (valid && !duckdb_validity_row_is_valid(valid, row)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void select_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+    bool latest = duckdb_scalar_function_get_extra_info(info) != NULL;
+    tl_buf text = {0};
+    for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
+        tl_error err = {{0}};
+        if (row_is_null(input, i)) {
+            duckdb_vector_ensure_validity_writable(output);
+            duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), i);
+            continue;
+        }
+        text.len = 0;
+        if (select_for_row(input, i, latest, &text, &err) != TL_OK) {
+            tl_ext_message m = tl_ext_message_of(&err);
+            duckdb_scalar_function_set_error(info, m.text);
+            break;
+        }
+        duckdb_vector_assign_string_element_len(output, i, (const char *)text.data, text.len - 1);
+    }
+    tl_buf_free(&text);
+}
+
+/* DuckDB calls it from all of its threads, on what is left after its own filters. */
+static void live_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+    const int64_t *handles = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 0));
+    const uint64_t *files = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 1));
+    const int64_t *rows = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 2));
+    bool *out = duckdb_vector_get_data(output);
+    idx_t n = duckdb_data_chunk_get_size(input);
+    for (idx_t from = 0, to; from < n; from = to) { /* one handle, except where somebody plays */
+        for (to = from + 1; to < n && handles[to] == handles[from]; to++) {}
+        tl_error err = {{0}};
+        tl_read_version *version = NULL;
+        if (tl_versions_find(tl_ext_versions(), handles[from], &version, &err) != TL_OK) {
+            tl_ext_message m = tl_ext_message_of(&err);
+            duckdb_scalar_function_set_error(info, m.text);
+            return;
+        }
+        bool fits = tl_live_rows(version->plan, files + from, rows + from, to - from, out + from);
+        tl_version_release(version);
+        if (!fits) {
+            duckdb_scalar_function_set_error(info, TL_LIVE_MISFIT);
+            return;
+        }
+    }
+}
+
+tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
+    static const duckdb_type texts[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR,
+                                        DUCKDB_TYPE_VARCHAR};
+    static const duckdb_type live[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT};
+    static char latest; /* its address says so */
+    duckdb_scalar_function f = tl_host_function("tl_sql", texts, 4, DUCKDB_TYPE_VARCHAR, select_function, NULL);
+    TL_TRY(tl_host_register(connection, "tl_sql", &f, 1, err));
+    f = tl_host_function("tl_latest_sql", texts, 1, DUCKDB_TYPE_VARCHAR, select_function, &latest);
+    TL_TRY(tl_host_register(connection, "tl_latest_sql", &f, 1, err));
+    f = tl_host_function("tl_live", live, 3, DUCKDB_TYPE_BOOLEAN, live_function, NULL);
+    return tl_host_register(connection, "tl_live", &f, 1, err);
+}

@@ -1,0 +1,51 @@
+/*
+ * The versions of tables that queries read. Comes in: a lake, a table's name and which of its snapshots. Goes out: a
+ * plan with the SELECT over it, the same one for as long as nothing was committed, under a number (handle) by which the
+ * SELECT's tl_live finds the plan again.
+ *
+ * Plans are immutable: a commit makes a new one beside the old. They are let go when they have not been used for a
+ * while: at once when there are many and a newer one took their place. What a handle stands for is known for much
+ * longer: a statement that is still running then has its plan made again from the same snapshot, with the same files in
+ * the same order. For many threads at once.
+ */
+#ifndef TL_DUCKDB_VERSIONS_H
+#define TL_DUCKDB_VERSIONS_H
+
+#include "api/lake.h"
+#include "duckdb/sql_text.h"
+
+typedef struct tl_versions tl_versions;
+
+typedef struct tl_version_want {
+    int64_t snapshot_id; /* 0 = the newest, or the one of `as_of_us` */
+    bool has_as_of;      /* the snapshot that was the newest at as_of_us (microseconds since 1970) */
+    int64_t as_of_us;
+    int dedup; /* 1, 0; -1 = as the table's settings say */
+} tl_version_want;
+
+/* Counted by reference. */
+typedef struct tl_read_version {
+    int64_t handle;
+    tl_plan *plan;
+    const tl_schema *schema; /* of the snapshot, in the plan's table */
+    tl_buf sql;              /* the SELECT, NUL-terminated (len counts the NUL) */
+    _Atomic int references;
+} tl_read_version;
+
+tl_versions *tl_versions_create(void); /* NULL when memory ends */
+void tl_versions_free(tl_versions *v);
+
+/* TL_NOT_FOUND for a table or snapshot that is not there. The lake must outlive `v`. Caller releases. */
+tl_status tl_versions_get(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
+                          tl_read_version **out, tl_error *err) TL_CHECKED;
+/* By handle: TL_NOT_FOUND when it was never given or is too long ago, or its snapshot has expired since. */
+tl_status tl_versions_find(tl_versions *v, int64_t handle, tl_read_version **out, tl_error *err) TL_CHECKED;
+void tl_version_release(tl_read_version *version);
+
+/* The snapshot that `want` asks for (NULL = the table is empty). */
+tl_status tl_version_snapshot(const tl_table *table, const tl_version_want *want, const tl_snapshot **out,
+                              tl_error *err) TL_CHECKED;
+/* The schema that this version is read with: a snapshot's own when one was named, else the newest. */
+const tl_schema *tl_version_schema(const tl_table *table, const tl_version_want *want, const tl_snapshot *snapshot);
+
+#endif
