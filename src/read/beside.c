@@ -126,8 +126,7 @@ static tl_status fill(beside *b, tl_pool *pool, tl_error *err) {
     TL_TRY(make_scan(plan, err));
     TL_TRY(tl_plan_apply_deletes(plan, err));
     if (plan->n_scan > b->n_added || b->n_added > 1) {
-        tl_plan_options options = {.pool = pool};
-        TL_TRY(tl_plan_hide_older(plan, b->schema, &options, err));
+        TL_TRY(tl_plan_hide_older_of(plan, b->schema, pool, err));
     }
     for (int64_t i = 0; i < plan->n_scan; i++) {
         plan->hidden_rows += plan->scan[i].n_hidden;

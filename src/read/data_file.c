@@ -51,13 +51,22 @@ static tl_status map_names(tl_table *table, tl_open_file *f, tl_error *err) {
     return status;
 }
 
-static tl_status open_parquet(tl_table *table, tl_open_file *f, uint64_t size, tl_error *err) {
+/* How much to read at the end of a file: the footer is about as long as it has column chunks. One read less is worth
+ * more than some bytes too many. */
+static size_t tail_of(const tl_data_file *f) {
+    size_t groups = f->n_split_offsets > 0 ? (size_t)f->n_split_offsets : 1;
+    size_t tail = 512 + 192 * groups * (size_t)(f->n_columns > 0 ? f->n_columns : 16);
+    return tail < ((size_t)64 << 10) ? tail : (size_t)64 << 10;
+}
+
+static tl_status open_parquet(tl_table *table, tl_open_file *f, uint64_t size, tl_key_scratch *scratch, tl_error *err) {
     if (size != (uint64_t)f->live->file.file_size) {
         return tl_fail(err, TL_CORRUPT, "it has %llu bytes, the table's metadata say %lld: cut short or changed",
                        (unsigned long long)size, (long long)f->live->file.file_size);
     }
     tl_pq_source source = {read_at, f->object, size, NULL};
-    TL_TRY(tl_pq_reader_open(source, &(tl_pq_read_options){.tail = 16384}, &f->parquet, err));
+    tl_pq_read_options options = {.tail = tail_of(&f->live->file), .codec = scratch ? &scratch->codec : NULL};
+    TL_TRY(tl_pq_reader_open(source, &options, &f->parquet, err));
     f->meta = tl_pq_reader_meta(f->parquet);
     f->leaves = tl_pq_reader_leaves(f->parquet, &f->n_leaves);
     if (f->meta->n_rows != f->live->file.record_count) {
@@ -69,6 +78,11 @@ static tl_status open_parquet(tl_table *table, tl_open_file *f, uint64_t size, t
 }
 
 tl_status tl_open_file_open(tl_table *table, const tl_live_file *live, tl_open_file *out, tl_error *err) {
+    return tl_open_file_with(table, live, NULL, out, err);
+}
+
+tl_status tl_open_file_with(tl_table *table, const tl_live_file *live, tl_key_scratch *scratch, tl_open_file *out,
+                            tl_error *err) {
     *out = (tl_open_file){.live = live};
     if (strcmp(live->file.format, "PARQUET") != 0 && strcmp(live->file.format, "parquet") != 0) {
         return tl_open_file_failed(
@@ -77,7 +91,7 @@ tl_status tl_open_file_open(tl_table *table, const tl_live_file *live, tl_open_f
     uint64_t size = 0;
     tl_status status = tl_object_reader_open(table->store, live->key, &out->object, &size, err);
     if (status == TL_OK) {
-        status = open_parquet(table, out, size, err);
+        status = open_parquet(table, out, size, scratch, err);
     }
     if (status != TL_OK) {
         (void)tl_open_file_failed(out, status, err);

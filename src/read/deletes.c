@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iceberg/deletes.h"
 #include "read/read_internal.h"
-
-enum { FIELD_FILE_PATH = 2147483546, FIELD_POS = 2147483545 };
 
 tl_status tl_plan_hide(tl_plan_file *f, int64_t row, tl_error *err) {
     if (row < 0 || row >= f->file->file.record_count) {
@@ -84,7 +83,7 @@ static tl_status target(deleter *d, tl_bytes path, tl_plan_file **out, tl_error 
     if (!text) {
         return tl_fail_memory(err, path.len);
     }
-    tl_status status = tl_store_key(d->plan->table->store, text, &key, err);
+    tl_status status = tl_table_key(d->plan->table, text, &key, err);
     tl_free(text);
     if (status == TL_INVALID) { /* a file outside of the lake is none of ours */
         status = TL_OK;
@@ -120,10 +119,30 @@ static tl_status hide_rows(deleter *d, const struct ArrowArray *batch, tl_error 
     return TL_OK;
 }
 
+/* A delete file of one data file that is not among those of the scan need not be opened. */
+static tl_status may_apply(deleter *d, bool *out, tl_error *err) {
+    tl_arena arena = {0};
+    tl_plan_file *f = NULL;
+    const char *path;
+    *out = true;
+    tl_status status = tl_delete_target(&d->deletes->file, &arena, &path, err);
+    if (status == TL_OK && path) {
+        status = target(d, tl_bytes_of(path), &f, err);
+        *out = f != NULL;
+    }
+    tl_arena_free(&arena);
+    return status;
+}
+
 static tl_status apply_position_file(deleter *d, tl_error *err) {
     tl_open_file f;
+    bool any;
+    TL_TRY(may_apply(d, &any, err));
+    if (!any) {
+        return TL_OK;
+    }
     TL_TRY(tl_open_file_open(d->plan->table, d->deletes, &f, err));
-    const tl_field path = {.id = FIELD_FILE_PATH, .name = "file_path"}, pos = {.id = FIELD_POS, .name = "pos"};
+    const tl_field path = {.id = TL_FIELD_DELETE_PATH, .name = "file_path"}, pos = {.id = TL_FIELD_DELETE_POS, .name = "pos"};
     int32_t tops[2] = {tl_open_file_top(&f, &path), tl_open_file_top(&f, &pos)};
     int32_t leaves[2] = {tl_open_file_leaf(&f, &path), tl_open_file_leaf(&f, &pos)};
     tl_status status = TL_OK;

@@ -1,371 +1,304 @@
 /*
- * Older copies (DESIGN 6, pass 1). Comes in: the files of a scan. Goes out: the rows among them that a later write of
- * the same (series, time) has replaced, as hidden rows.
+ * Older copies (DESIGN 6, pass 1). Comes in: files, and which of them may share keys. Goes out: the rows among them
+ * that a later write of the same (series, time) has replaced, as a bitmap a file.
  *
- * Only files of one partition that may share keys are looked at, and of them only the key columns, as spans: rows of
- * one series that stand together, their times ascending. Spans of one series whose times overlap are merged.
+ * Groups of files are taken in waves of about a million rows. In a wave the files' key columns are read, file by file;
+ * then spans are sorted by series and those of one series compared, some series a task.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/read_internal.h"
+#include "read/older.h"
 
-/* Files of one partition. */
-typedef struct group {
-    int32_t *files; /* numbers in plan->scan that have to be read */
-    int32_t n;
-} group;
+#include "read/copies.h"
 
-typedef struct older {
-    tl_plan *plan;
-    const tl_schema *schema;
-    const tl_bytes *only;
-    group *groups;
-    int32_t n_groups;
-    tl_arena arena;
-} older;
+#define WAVE_ROWS (INT64_C(1) << 20)
 
-/* ---- merging spans ---- */
+/* One file of a wave. */
+typedef struct wave_file {
+    tl_older_file *file;
+    int32_t group;
+    int64_t *times; /* room for its times, in the wave's buffer */
+    tl_spans spans;
+} wave_file;
 
-static int64_t time_at(const tl_span *s, int64_t i) { return s->times[s->order ? s->order[i] : i]; }
-static int64_t row_at(const tl_span *s, int64_t i) { return s->row + (s->order ? s->order[i] : i); }
-static int64_t ingest_at(const tl_span *s, int64_t i) {
-    return s->ingests ? s->ingests[s->order ? s->order[i] : i] : s->ingest;
-}
+typedef struct wave {
+    const tl_older_search *search;
+    tl_key_scratch *scratch; /* one per thread */
+    int64_t *times;
+    int64_t cap_times;
+    wave_file *files;
+    tl_older_file **by_number; /* by tl_span.file */
+    int64_t n_files;
+    tl_span **sorted; /* spans by series, then by least time */
+    int64_t n_spans;
+    int64_t *starts; /* of each series in `sorted`, n_series + 1 */
+    int64_t *tasks;  /* first series of each task, n_tasks + 1 */
+    int64_t n_series, n_tasks;
+    bool shared;
+} wave;
 
-static bool hidden(const tl_plan_file *f, int64_t row) { return f->hidden && tl_bit(f->hidden, row); }
+/* ---- reading ---- */
 
-/* Hides the older of two rows with one key. The latest write is the greatest (insertion time, sequence number, path,
- * row); files stand in (sequence number, path) order in files.data. */
-static tl_status hide_older(older *o, const tl_span *a, int64_t i, const tl_span *b, int64_t j, tl_error *err) {
-    tl_plan_file *fa = &o->plan->scan[a->file], *fb = &o->plan->scan[b->file];
-    int64_t row_a = row_at(a, i), row_b = row_at(b, j);
-    if (hidden(fa, row_a) || hidden(fb, row_b)) {
-        return TL_OK; /* gone already: it can neither win nor lose again */
+static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) {
+    wave *w = ctx;
+    const tl_older_search *s = w->search;
+    wave_file *wf = &w->files[i];
+    const tl_older_file *file = wf->file;
+    tl_key_request request = {.only = s->only,
+                              .has_window = s->has_window || file->has_window,
+                              .from_us = INT64_MIN,
+                              .to_us = INT64_MAX,
+                              .times = wf->times,
+                              .n_times = file->live->file.record_count,
+                              .scratch = &w->scratch[worker]};
+    if (file->has_window) {
+        request.from_us = file->from_us;
+        request.to_us = file->to_us;
     }
-    int64_t ia = ingest_at(a, i), ib = ingest_at(b, j);
-    bool a_wins = ia != ib ? ia > ib : fa->file != fb->file ? fa->file > fb->file : row_a > row_b;
-    return a_wins ? tl_plan_hide(fb, row_b, err) : tl_plan_hide(fa, row_a, err);
-}
-
-/* First index in [from, n) with a time >= t. */
-static int64_t lower_bound(const tl_span *s, int64_t from, int64_t t) {
-    int64_t lo = from, hi = s->n;
-    while (lo < hi) {
-        int64_t mid = lo + (hi - lo) / 2;
-        if (time_at(s, mid) < t) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
+    if (s->has_window) {
+        request.from_us = request.from_us > s->from_us ? request.from_us : s->from_us;
+        request.to_us = request.to_us < s->to_us ? request.to_us : s->to_us;
     }
-    return lo;
-}
-
-/* Copies inside one span: only spans with an order of their own have any. */
-static tl_status merge_self(older *o, const tl_span *s, tl_error *err) {
-    int64_t best = 0; /* the winner so far among equal times */
-    for (int64_t i = 1; s->order && i < s->n; i++) {
-        if (time_at(s, i) == time_at(s, best)) {
-            TL_TRY(hide_older(o, s, best, s, i, err));
-            best = hidden(&o->plan->scan[s->file], row_at(s, best)) ? i : best;
-        } else {
-            best = i;
-        }
-    }
-    return TL_OK;
-}
-
-/* Equal times of two spans. A span may hold a time more than once (order set): every pair is looked at. */
-static tl_status merge_pair(older *o, const tl_span *a, const tl_span *b, tl_error *err) {
-    int64_t from = a->min > b->min ? a->min : b->min, to = a->max < b->max ? a->max : b->max;
-    int64_t i = lower_bound(a, 0, from), j = lower_bound(b, 0, from);
-    while (i < a->n && j < b->n) {
-        int64_t ta = time_at(a, i), tb = time_at(b, j);
-        if (ta > to || tb > to) {
-            break;
-        }
-        if (ta == tb) {
-            for (int64_t k = j; k < b->n && time_at(b, k) == ta; k++) {
-                TL_TRY(hide_older(o, a, i, b, k, err));
-            }
-            i++;
-        } else if (ta < tb) {
-            i = a->n - i > 64 && i + 16 < a->n && time_at(a, i + 16) < tb ? lower_bound(a, i + 16, tb) : i + 1;
-        } else {
-            j = b->n - j > 64 && j + 16 < b->n && time_at(b, j + 16) < ta ? lower_bound(b, j + 16, ta) : j + 1;
-        }
-    }
-    return TL_OK;
-}
-
-/* ---- many copies: one merge of all spans by a heap ---- */
-
-typedef struct cursor {
-    int64_t time;
-    const tl_span *span;
-    int64_t at;
-} cursor;
-
-static void sift(cursor *heap, int64_t n, int64_t i) {
-    for (;;) {
-        int64_t least = i, l = 2 * i + 1, r = l + 1;
-        least = l < n && heap[l].time < heap[least].time ? l : least;
-        least = r < n && heap[r].time < heap[least].time ? r : least;
-        if (least == i) {
-            return;
-        }
-        cursor t = heap[i];
-        heap[i] = heap[least];
-        heap[least] = t;
-        i = least;
-    }
-}
-
-static tl_status merge_many(older *o, const tl_span *spans, int64_t n_spans, tl_error *err) {
-    cursor *heap = tl_alloc_array((size_t)n_spans, sizeof *heap);
-    if (!heap) {
-        return tl_fail_memory(err, (size_t)n_spans * sizeof *heap);
-    }
-    int64_t n = n_spans;
-    for (int64_t i = 0; i < n; i++) {
-        heap[i] = (cursor){spans[i].min, &spans[i], 0};
-    }
-    for (int64_t i = n / 2; i-- > 0;) {
-        sift(heap, n, i);
-    }
-    cursor best = {0};
-    tl_status status = TL_OK;
-    while (n > 0 && status == TL_OK) {
-        cursor c = heap[0];
-        if (best.span && best.time == c.time) {
-            status = hide_older(o, best.span, best.at, c.span, c.at, err);
-            best = hidden(&o->plan->scan[best.span->file], row_at(best.span, best.at)) ? c : best;
-        } else {
-            best = c;
-        }
-        if (++heap[0].at < c.span->n) {
-            heap[0].time = time_at(c.span, heap[0].at);
-        } else {
-            heap[0] = heap[--n];
-        }
-        sift(heap, n, 0);
-    }
-    tl_free(heap);
+    tl_open_file f;
+    TL_TRY(tl_open_file_with(s->table, file->live, &w->scratch[worker], &f, err));
+    tl_status status = tl_keys_spans(s->table, s->schema, &request, &f, (int32_t)i, &wf->spans, err);
+    tl_open_file_close(&f);
     return status;
 }
 
-/* ---- spans of one partition ---- */
+/* ---- sorting spans by series ---- */
 
-static int by_series_and_time(const void *a, const void *b) {
-    const tl_span *x = a, *y = b;
-    if (x->series != y->series) {
-        return x->series < y->series ? -1 : 1;
-    }
-    return x->min < y->min ? -1 : x->min > y->min;
-}
-
-/* Spans [0, n) form a chain of overlaps. Few overlapping pairs are merged one by one, many all at once. */
-static tl_status merge_chain(older *o, const tl_span *spans, int64_t n, tl_error *err) {
-    int64_t pairs = 0, limit = 4 * n;
-    for (int64_t i = 0; i < n && pairs <= limit; i++) {
-        for (int64_t j = i + 1; j < n && spans[j].min <= spans[i].max && pairs <= limit; j++) {
-            pairs++;
-        }
-    }
-    if (pairs > limit) {
-        return merge_many(o, spans, n, err);
-    }
-    for (int64_t i = 0; i < n; i++) {
-        TL_TRY(merge_self(o, &spans[i], err));
-        for (int64_t j = i + 1; j < n && spans[j].min <= spans[i].max; j++) {
-            TL_TRY(merge_pair(o, &spans[i], &spans[j], err));
-        }
-    }
-    return TL_OK;
-}
-
-static tl_status merge_spans(older *o, tl_spans *s, tl_error *err) {
-    if (s->n == 0) {
-        return TL_OK;
-    }
-    qsort(s->items, (size_t)s->n, sizeof *s->items, by_series_and_time);
-    for (int64_t from = 0; from < s->n;) {
-        int64_t max = s->items[from].max, to = from + 1;
-        while (to < s->n && s->items[to].series == s->items[from].series && s->items[to].min <= max) {
-            max = s->items[to].max > max ? s->items[to].max : max;
-            to++;
-        }
-        if (to - from > 1 || s->items[from].order) {
-            TL_TRY(merge_chain(o, s->items + from, to - from, err));
-        }
-        from = to;
-    }
-    return TL_OK;
-}
-
-static tl_status do_group(void *ctx, size_t g, unsigned worker, tl_error *err) {
-    (void)worker;
-    older *o = ctx;
+/* Series get numbers that ascend from group to group: groups share no series. */
+static tl_status number_spans(wave *w, tl_error *err) {
     tl_series_set set = {0};
-    tl_spans spans = {0};
+    int64_t before = 0; /* series of earlier groups */
     tl_status status = TL_OK;
-    for (int32_t i = 0; i < o->groups[g].n && status == TL_OK; i++) {
-        int32_t file = o->groups[g].files[i];
-        tl_open_file f;
-        status = tl_open_file_open(o->plan->table, o->plan->scan[file].file, &f, err);
-        if (status == TL_OK) {
-            status = tl_keys_read(o->plan->table, o->schema, &f, file, o->only, &set, &spans, err);
-            tl_open_file_close(&f);
+    w->n_spans = 0;
+    for (int64_t i = 0; i < w->n_files && status == TL_OK; i++) {
+        if (i > 0 && w->files[i].group != w->files[i - 1].group) {
+            before += set.n;
+            tl_series_set_free(&set);
         }
+        tl_spans *spans = &w->files[i].spans;
+        for (int64_t k = 0; k < spans->n && status == TL_OK; k++) {
+            int32_t number = 0;
+            status = tl_series_number(&set, spans->items[k].key, &number, err);
+            if (status == TL_OK && before + number > INT32_MAX) {
+                status = tl_fail(err, TL_UNSUPPORTED, "more than 2^31 series");
+            }
+            spans->items[k].series = (int32_t)(before + number);
+        }
+        w->n_spans += spans->n;
     }
-    if (status == TL_OK) {
-        status = merge_spans(o, &spans, err);
-    }
-    tl_spans_free(&spans);
+    w->n_series = before + set.n;
     tl_series_set_free(&set);
     return status;
 }
 
-/* ---- which files ---- */
-
-typedef struct candidate {
-    int32_t file;
-    const tl_live_file *live;
-    bool has_times;
-    int64_t min, max;
-    bool needed;
-} candidate;
-
-static int compare_partitions(const tl_data_file *a, const tl_data_file *b) {
-    if (a->n_partition != b->n_partition) {
-        return a->n_partition < b->n_partition ? -1 : 1;
-    }
-    for (int32_t i = 0; i < a->n_partition; i++) {
-        tl_bytes x = a->partition[i].value, y = b->partition[i].value;
-        if (!x.data != !y.data) {
-            return x.data ? 1 : -1;
-        }
-        int c = tl_bytes_compare(x, y);
-        if (c != 0) {
-            return c;
-        }
-    }
-    return 0;
-}
-
-/* By partition, then files without known times first, then by least time. */
-static int by_partition_and_time(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    int c = compare_partitions(&x->live->file, &y->live->file);
-    if (c != 0) {
-        return c;
-    }
-    if (x->has_times != y->has_times) {
-        return x->has_times ? 1 : -1;
-    }
-    if (x->has_times && x->min != y->min) {
+static int by_least_time(const void *a, const void *b) {
+    const tl_span *x = *(const tl_span *const *)a, *y = *(const tl_span *const *)b;
+    if (x->min != y->min) {
         return x->min < y->min ? -1 : 1;
     }
-    return x->file < y->file ? -1 : x->file > y->file;
+    if (x->n != y->n) {
+        return x->n < y->n ? -1 : 1;
+    }
+    if (x->file != y->file) {
+        return x->file < y->file ? -1 : 1;
+    }
+    return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* May the file hold a key twice by itself? Timelake's files are free of that from 0.5 on (spec a.7); tables without an
- * insertion-time column may hold older ones. */
-static bool may_repeat_itself(const tl_table *table, const tl_live_file *f) {
-    return table->contract.ingest < 0 || f->file.sort_order_id < 0 ||
-           f->file.sort_order_id != table->metadata.default_sort_order_id;
+/* Files are read by ascending time, so most series are in order already. */
+static void sort_series(tl_span **spans, int64_t n) {
+    bool sorted = true;
+    for (int64_t i = 1; i < n && sorted; i++) {
+        sorted = by_least_time(&spans[i - 1], &spans[i]) <= 0;
+    }
+    if (!sorted) {
+        qsort(spans, (size_t)n, sizeof *spans, by_least_time);
+    }
 }
 
-static tl_status mark_needed(older *o, candidate *c, int64_t n, tl_error *err) {
-    const tl_contract *contract = &o->plan->table->contract;
-    for (int64_t i = 0; i < n; i++) {
-        c[i].needed = c[i].needed || may_repeat_itself(o->plan->table, c[i].live);
-        for (int64_t j = i + 1; j < n; j++) {
-            if (c[i].has_times && c[j].has_times && c[j].min > c[i].max) {
-                break; /* and so are all behind it */
-            }
-            if (c[i].needed && c[j].needed) {
-                continue;
-            }
-            bool share;
-            TL_TRY(tl_files_may_share(o->schema, contract, c[i].live, c[j].live, &share, err));
-            c[i].needed = c[i].needed || share;
-            c[j].needed = c[j].needed || share;
+static tl_status sort_spans(wave *w, tl_error *err) {
+    TL_TRY(number_spans(w, err));
+    size_t n = (size_t)w->n_spans, n_series = (size_t)w->n_series;
+    w->sorted = tl_alloc_array(n, sizeof(tl_span *));
+    w->starts = tl_calloc(n_series + 2, sizeof *w->starts);
+    if (!w->sorted || !w->starts) {
+        return tl_fail_memory(err, n * sizeof(tl_span *) + n_series * sizeof *w->starts);
+    }
+    for (int64_t i = 0; i < w->n_files; i++) {
+        for (int64_t k = 0; k < w->files[i].spans.n; k++) {
+            w->starts[w->files[i].spans.items[k].series + 2]++;
+        }
+    }
+    for (size_t s = 1; s < n_series + 2; s++) {
+        w->starts[s] += w->starts[s - 1];
+    }
+    for (int64_t i = 0; i < w->n_files; i++) { /* starts[s + 1] moves from the begin of s to its end */
+        for (int64_t k = 0; k < w->files[i].spans.n; k++) {
+            tl_span *span = &w->files[i].spans.items[k];
+            w->sorted[w->starts[span->series + 1]++] = span;
         }
     }
     return TL_OK;
 }
 
-static tl_status add_group(older *o, const candidate *c, int64_t n, tl_error *err) {
-    int32_t needed = 0;
-    for (int64_t i = 0; i < n; i++) {
-        needed += c[i].needed;
+/* ---- comparing ---- */
+
+static tl_status mark_task(void *ctx, size_t t, unsigned worker, tl_error *err) {
+    (void)worker;
+    const wave *w = ctx;
+    const tl_older_search *s = w->search;
+    const tl_copies copies = {.files = w->by_number,
+                              .shared = w->shared,
+                              .deletes = s->deletes,
+                              .from_us = s->has_window ? s->from_us : INT64_MIN,
+                              .to_us = s->has_window ? s->to_us : INT64_MAX};
+    for (int64_t i = w->tasks[t]; i < w->tasks[t + 1]; i++) {
+        int64_t from = w->starts[i], n = w->starts[i + 1] - from;
+        if (n > 1 || (n == 1 && w->sorted[from]->order)) {
+            sort_series(w->sorted + from, n);
+            TL_TRY(tl_copies_mark(&copies, w->sorted + from, n, err));
+        }
     }
-    if (needed == 0) {
+    return TL_OK;
+}
+
+/* Some series a task: about as many spans in each. */
+static tl_status cut_tasks(wave *w, tl_error *err) {
+    int64_t most = tl_pool_threads(w->search->pool) > 1 ? (int64_t)tl_pool_threads(w->search->pool) * 8 : 1;
+    w->tasks = tl_alloc_array((size_t)most + 1, sizeof *w->tasks);
+    if (!w->tasks) {
+        return tl_fail_memory(err, (size_t)most * sizeof *w->tasks);
+    }
+    int64_t each = w->n_spans / most + 1;
+    w->n_tasks = 0;
+    w->tasks[0] = 0;
+    for (int64_t s = 0; s < w->n_series; s++) {
+        if (w->n_tasks + 1 < most && w->starts[s] - w->starts[w->tasks[w->n_tasks]] >= each) {
+            w->tasks[++w->n_tasks] = s;
+        }
+    }
+    w->tasks[++w->n_tasks] = w->n_series;
+    w->shared = w->n_tasks > 1;
+    return TL_OK;
+}
+
+/* Each file gets a bitmap that no one else knows; those in which nothing is found go again. */
+static tl_status open_bitmaps(const wave *w, tl_error *err) {
+    for (int64_t i = 0; i < w->n_files; i++) {
+        tl_older_file *f = w->files[i].file;
+        tl_bitmap *own = f->older ? tl_bitmap_copy(f->older) : tl_bitmap_create(f->live->file.record_count);
+        if (!own) {
+            return tl_fail_memory(err, (size_t)f->live->file.record_count / 8);
+        }
+        tl_bitmap_release(f->older);
+        f->older = own;
+    }
+    return TL_OK;
+}
+
+static void close_bitmaps(const wave *w) {
+    for (int64_t i = 0; i < w->n_files; i++) {
+        tl_older_file *f = w->files[i].file;
+        f->older->n_set = tl_bits_count(f->older->bits, 0, f->older->n_rows);
+        if (f->older->n_set == 0) {
+            tl_bitmap_release(f->older);
+            f->older = NULL;
+        }
+    }
+}
+
+/* ---- waves ---- */
+
+static tl_status make_room(wave *w, int64_t rows, tl_error *err) {
+    if (rows <= w->cap_times) {
         return TL_OK;
     }
-    group *g = &o->groups[o->n_groups];
-    g->files = tl_arena_array(&o->arena, (size_t)needed, sizeof *g->files);
-    if (!g->files) {
-        return tl_fail_memory(err, (size_t)needed * sizeof *g->files);
+    tl_free(w->times);
+    w->cap_times = 0;
+    w->times = tl_alloc_array((size_t)rows, sizeof *w->times);
+    if (!w->times) {
+        return tl_fail_memory(err, (size_t)rows * sizeof *w->times);
     }
-    for (int64_t i = 0; i < n; i++) {
-        if (c[i].needed) {
-            g->files[g->n++] = c[i].file;
-        }
-    }
-    o->n_groups++;
+    w->cap_times = rows;
     return TL_OK;
 }
 
-static tl_status make_groups(older *o, tl_error *err) {
-    tl_plan *plan = o->plan;
-    size_t n = (size_t)plan->n_scan;
-    candidate *c = tl_arena_array(&o->arena, n, sizeof *c);
-    o->groups = tl_arena_array(&o->arena, n, sizeof *o->groups);
-    if (!c || !o->groups) {
-        return tl_fail_memory(err, n * (sizeof *c + sizeof *o->groups));
+static tl_status fill_wave(wave *w, const tl_group *groups, int64_t n, tl_error *err) {
+    int64_t rows = 0, files = 0;
+    for (int64_t g = 0; g < n; g++) {
+        files += groups[g].n;
+        rows += groups[g].rows;
     }
-    bool one_spec = true; /* after a change of the partition spec equal keys may stand in different partitions */
-    for (size_t i = 0; i < n; i++) {
-        c[i] = (candidate){.file = (int32_t)i, .live = plan->scan[i].file};
-        c[i].has_times = tl_file_time_bounds(o->schema, &plan->table->contract, c[i].live, &c[i].min, &c[i].max);
-        one_spec = one_spec && c[i].live->file.spec_id == c[0].live->file.spec_id;
+    bool narrow = w->search->only || w->search->has_window; /* only a part of the rows: blocks as they come */
+    TL_TRY(narrow ? TL_OK : make_room(w, rows, err));
+    w->files = tl_calloc((size_t)files, sizeof *w->files);
+    w->by_number = tl_alloc_array((size_t)files, sizeof(tl_older_file *));
+    if (!w->files || !w->by_number) {
+        return tl_fail_memory(err, (size_t)files * sizeof *w->files);
     }
-    if (!one_spec) {
-        for (size_t i = 0; i < n; i++) {
-            c[i].needed = true;
+    int64_t *times = narrow ? NULL : w->times;
+    for (int64_t g = 0; g < n; g++) {
+        for (int64_t i = 0; i < groups[g].n; i++) {
+            tl_older_file *f = groups[g].files[i];
+            w->by_number[w->n_files] = f;
+            w->files[w->n_files++] = (wave_file){.file = f, .group = (int32_t)g, .times = times};
+            times = times ? times + f->live->file.record_count : NULL;
         }
-        return add_group(o, c, (int64_t)n, err);
     }
-    qsort(c, n, sizeof *c, by_partition_and_time);
-    for (size_t from = 0; from < n;) {
-        size_t to = from + 1;
-        while (to < n && compare_partitions(&c[from].live->file, &c[to].live->file) == 0) {
-            to++;
-        }
-        TL_TRY(mark_needed(o, c + from, (int64_t)(to - from), err));
-        TL_TRY(add_group(o, c + from, (int64_t)(to - from), err));
+    return TL_OK;
+}
+
+static void empty_wave(wave *w) {
+    for (int64_t i = 0; i < w->n_files; i++) {
+        tl_spans_free(&w->files[i].spans);
+    }
+    tl_free(w->files);
+    tl_free(w->by_number);
+    tl_free(w->sorted);
+    tl_free(w->starts);
+    tl_free(w->tasks);
+    w->files = NULL;
+    w->by_number = NULL;
+    w->sorted = NULL;
+    w->starts = NULL;
+    w->tasks = NULL;
+    w->n_files = 0;
+}
+
+static tl_status run_wave(wave *w, const tl_group *groups, int64_t n, tl_error *err) {
+    tl_pool *pool = w->search->pool;
+    TL_TRY(fill_wave(w, groups, n, err));
+    TL_TRY(tl_pool_run(pool, (size_t)w->n_files, read_file, w, err));
+    TL_TRY(sort_spans(w, err));
+    TL_TRY(cut_tasks(w, err));
+    TL_TRY(open_bitmaps(w, err));
+    tl_status status = tl_pool_run(pool, (size_t)w->n_tasks, mark_task, w, err);
+    close_bitmaps(w);
+    return status;
+}
+
+tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, tl_error *err) {
+    unsigned threads = tl_pool_threads(search->pool);
+    wave w = {.search = search, .scratch = tl_calloc(threads, sizeof *w.scratch)};
+    tl_status status = w.scratch ? TL_OK : tl_fail_memory(err, threads * sizeof *w.scratch);
+    for (int64_t from = 0; from < groups->n && status == TL_OK;) {
+        int64_t to = from, rows = 0;
+        do {
+            rows += groups->items[to++].rows;
+        } while (to < groups->n && rows + groups->items[to].rows <= WAVE_ROWS);
+        status = run_wave(&w, groups->items + from, to - from, err);
+        empty_wave(&w);
         from = to;
     }
-    return TL_OK;
-}
-
-tl_status tl_plan_hide_older(tl_plan *plan, const tl_schema *schema, const tl_plan_options *options, tl_error *err) {
-    if (plan->n_scan == 0 || plan->table->contract.time < 0) {
-        return TL_OK;
+    for (unsigned t = 0; w.scratch && t < threads; t++) {
+        tl_key_scratch_free(&w.scratch[t]);
     }
-    older o = {.plan = plan, .schema = schema};
-    tl_bytes *only = NULL;
-    tl_status status = tl_plan_only(plan->table, schema, options, &o.arena, &only, err);
-    o.only = only;
-    if (status == TL_OK) {
-        status = make_groups(&o, err);
-    }
-    if (status == TL_OK) {
-        status = tl_pool_run(options->pool, (size_t)o.n_groups, do_group, &o, err);
-    }
-    tl_arena_free(&o.arena);
+    tl_free(w.scratch);
+    tl_free(w.times);
     return status;
 }

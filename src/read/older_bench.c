@@ -1,8 +1,8 @@
 /*
  * What planning a read costs: loading the table, its live files, finding older copies.
  *     older_bench LAKE [TABLE [RUNS]]
- * Comes in: a lake that is there (bench/read.py makes them). Goes out: a line a figure: milliseconds (median and least),
- * bytes read, peak memory. The figures of one line are of one process and a warm page cache.
+ * Comes in: a lake that is there (bench/read.py makes them). Goes out: a line a figure: milliseconds (median and
+ * least), bytes read, peak memory. The figures of one line are of one process and a warm page cache.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,12 @@
 static double now_ms(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + 1e-6 * (double)t.tv_nsec;
+}
+
+static double cpu_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + 1e-6 * (double)t.tv_nsec;
 }
 
@@ -47,9 +53,10 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void print_times(const char *name, double *ms, int n, const char *rest) {
+static void print_times(const char *name, double *ms, int n, double cpu_begin, const char *rest) {
+    double cpu = (cpu_ms() - cpu_begin) / n;
     qsort(ms, (size_t)n, sizeof *ms, by_value);
-    printf("%-34s median %8.2f ms  least %8.2f ms%s%s\n", name, ms[n / 2], ms[0], *rest ? "  " : "", rest);
+    printf("%-30s %8.2f ms  least %8.2f  cpu %8.2f%s%s\n", name, ms[n / 2], ms[0], cpu, *rest ? "  " : "", rest);
     (void)fflush(stdout);
 }
 
@@ -63,6 +70,7 @@ typedef struct bench {
 
 static void time_load(bench *b) {
     tl_error err = {{0}};
+    double cpu = cpu_ms();
     for (int i = 0; i < b->runs; i++) {
         double begin = now_ms();
         tl_table *t;
@@ -70,12 +78,13 @@ static void time_load(bench *b) {
         b->ms[i] = now_ms() - begin;
         tl_table_release(t);
     }
-    print_times("load the table", b->ms, b->runs, "");
+    print_times("load the table", b->ms, b->runs, cpu, "");
 }
 
 static void time_files(bench *b) {
     tl_error err = {{0}};
     char rest[128] = "";
+    double cpu = cpu_ms();
     for (int i = 0; i < b->runs; i++) {
         double begin = now_ms();
         tl_live_files files;
@@ -85,13 +94,17 @@ static void time_files(bench *b) {
                        (long long)files.n_manifests);
         tl_live_files_free(&files);
     }
-    print_times("live files", b->ms, b->runs, rest);
+    print_times("live files", b->ms, b->runs, cpu, rest);
 }
 
-static void time_plan(bench *b, const char *name, const tl_plan_options *options) {
+static void time_plan(bench *b, const char *name, const tl_plan_options *options, bool cached) {
     tl_error err = {{0}};
     char rest[256] = "";
+    double cpu = cpu_ms();
     for (int i = 0; i < b->runs; i++) {
+        if (!cached) {
+            tl_read_forget();
+        }
         long long read_before = bytes_read();
         double begin = now_ms();
         tl_plan *plan;
@@ -106,7 +119,7 @@ static void time_plan(bench *b, const char *name, const tl_plan_options *options
                        (double)(bytes_read() - read_before) / 1e6, (double)bytes / 1e6, peak_kb() / 1024);
         tl_plan_release(plan);
     }
-    print_times(name, b->ms, b->runs, rest);
+    print_times(name, b->ms, b->runs, cpu, rest);
 }
 
 static const tl_column_stats *stats(const tl_live_file *f, int32_t field_id) {
@@ -129,12 +142,13 @@ static void time_narrow(bench *b) {
     int64_t max = 0;
     if (time && tl_value_int64(&schema->fields[c->time].type, time->upper, &max)) {
         int64_t hour = INT64_C(3600000000), from = max / hour * hour - hour;
-        time_plan(b, "plan: one hour", &(tl_plan_options){.has_time = true, .from_us = from, .to_us = from + hour});
+        time_plan(b, "plan: one hour", &(tl_plan_options){.has_time = true, .from_us = from, .to_us = from + hour},
+                  false);
     }
     const tl_column_stats *key = f && c->n_series ? stats(f, schema->fields[c->series[0]].id) : NULL;
     if (key && key->lower.data) {
         const tl_key_filter filter = {c->series[0], key->lower};
-        time_plan(b, "plan: one series", &(tl_plan_options){.keys = &filter, .n_keys = 1});
+        time_plan(b, "plan: one series", &(tl_plan_options){.keys = &filter, .n_keys = 1}, false);
     }
     tl_live_files_free(&files);
 }
@@ -154,10 +168,11 @@ int main(int argc, char **argv) {
     time_load(&b);
     check(tl_table_load(b.store, b.ns, b.name, &b.table, &err), &err);
     time_files(&b);
-    time_plan(&b, "plan: copies kept", &(tl_plan_options){.keep_copies = true});
+    time_plan(&b, "plan: copies kept", &(tl_plan_options){.keep_copies = true}, false);
     time_narrow(&b);
-    time_plan(&b, "plan: all, one thread", &(tl_plan_options){0});
-    time_plan(&b, "plan: all, two threads", &(tl_plan_options){.pool = two});
+    time_plan(&b, "plan: all, one thread", &(tl_plan_options){0}, false);
+    time_plan(&b, "plan: all, two threads", &(tl_plan_options){.pool = two}, false);
+    time_plan(&b, "plan: all, known", &(tl_plan_options){0}, true);
     tl_table_release(b.table);
     tl_store_close(b.store);
     tl_pool_free(two);

@@ -1,6 +1,7 @@
 /* Plans: which files, in which order, and which of their rows are not to be seen. */
 #include <string.h>
 
+#include "read/groups.h"
 #include "read/read_internal.h"
 #include "table/settings.h"
 
@@ -110,7 +111,11 @@ void tl_plan_release(tl_plan *p) {
         return;
     }
     for (int64_t i = 0; i < p->n_scan; i++) {
-        tl_free(p->scan[i].hidden);
+        if (p->scan[i].shared) {
+            tl_bitmap_release(p->scan[i].shared);
+        } else {
+            tl_free(p->scan[i].hidden);
+        }
     }
     tl_live_files_free(&p->files);
     tl_table_release(p->table);

@@ -12,9 +12,13 @@ static const tl_column_stats *stats_of(const tl_live_file *f, int32_t field_id) 
     return NULL;
 }
 
-static bool is_float(const tl_type *type) { return type->id == TL_TYPE_FLOAT || type->id == TL_TYPE_DOUBLE; }
+static bool is_float(const tl_type *type) {
+    return type->id == TL_TYPE_FLOAT || type->id == TL_TYPE_DOUBLE;
+}
 
-static bool may_hold_null(const tl_column_stats *s) { return !s || s->nulls != 0; }
+static bool may_hold_null(const tl_column_stats *s) {
+    return !s || s->nulls != 0;
+}
 static bool may_hold_nan(const tl_type *type, const tl_column_stats *s) {
     return is_float(type) && (!s || s->nans != 0);
 }
@@ -140,4 +144,14 @@ tl_status tl_files_may_share(const tl_schema *schema, const tl_contract *contrac
         TL_TRY(column_may_share(&schema->fields[contract->series[c]], a, b, out, err));
     }
     return TL_OK;
+}
+
+bool tl_file_key_bounds(const tl_field *field, const tl_live_file *f, tl_bytes *lower, tl_bytes *upper) {
+    const tl_column_stats *s = stats_of(f, field->id);
+    if (!s || may_hold_null(s) || may_hold_nan(&field->type, s) || !s->lower.data || !s->upper.data) {
+        return false;
+    }
+    *lower = s->lower;
+    *upper = s->upper;
+    return true;
 }

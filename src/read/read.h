@@ -33,6 +33,7 @@ typedef struct tl_plan_file {
     uint8_t *hidden;    /* bitmap over the file's rows (position in file): 1 = not to be seen: an older copy
                            or deleted by a delete file; NULL = all are live */
     int64_t n_hidden;
+    struct tl_bitmap *shared; /* what `hidden` is a part of when other plans share it; else NULL */
     int64_t n_deleted; /* of them, those deleted by delete files */
     const char *const *names; /* asked for, and the file carries no field ids: what it calls each field of the
                                  table's schema; NULL = it has no such column */
@@ -60,6 +61,9 @@ tl_status tl_plan_create(tl_table *table, const tl_plan_options *options, tl_pla
  * Hidden are rows that a delete file has, and rows of which another of these files has a later copy. */
 tl_status tl_plan_beside(tl_table *table, const tl_live_file *added, int64_t n_added, tl_pool *pool, tl_plan **out,
                          tl_error *err) TL_CHECKED;
+/* Gives back the memory in which the process keeps what it knows about older copies (at most 64 MB); plans that are
+ * there keep theirs. */
+void tl_read_forget(void);
 tl_plan *tl_plan_retain(tl_plan *p);
 void tl_plan_release(tl_plan *p);
 

@@ -21,8 +21,19 @@ typedef struct tl_open_file {
     bool has_ids; /* fields carry ids */
 } tl_open_file;
 
+/* What one thread needs to read key columns, used again file after file. Zeroed = fresh. */
+typedef struct tl_key_scratch {
+    tl_pq_codec_state codec;
+    int64_t *times;
+    int64_t cap;
+} tl_key_scratch;
+void tl_key_scratch_free(tl_key_scratch *s);
+
 /* Checks that the file is whole (size and rows as the manifest says). Errors name it. */
 tl_status tl_open_file_open(tl_table *table, const tl_live_file *live, tl_open_file *out, tl_error *err) TL_CHECKED;
+/* The same with what the thread has already; `scratch` outlives the open file. */
+tl_status tl_open_file_with(tl_table *table, const tl_live_file *live, tl_key_scratch *scratch, tl_open_file *out,
+                            tl_error *err) TL_CHECKED;
 void tl_open_file_close(tl_open_file *f);
 /* The top-level column of a field; -1 = the file has none. */
 int32_t tl_open_file_top(const tl_open_file *f, const tl_field *field);
@@ -50,11 +61,12 @@ tl_nested tl_nested_compare(const tl_type *type, const struct ArrowSchema *file)
 
 /* Rows of one series that stand together in one row group of one file. */
 typedef struct tl_span {
-    int32_t series; /* number in the tl_series_set */
+    tl_bytes key;   /* canonical bytes of the series, in the spans' arena */
+    int32_t series; /* number in the tl_series_set, once it has one */
     int32_t file;   /* caller's number of the file */
     int64_t row;    /* of its first row in the file */
     int64_t n;
-    const int64_t *times;   /* n, in file order; NULL for a plain key without time */
+    const int64_t *times;   /* n, in file order */
     const int64_t *ingests; /* n; NULL = all `ingest` */
     int64_t ingest;         /* INT64_MIN = null or no such column */
     const int32_t *order;   /* NULL = times are strictly ascending; else positions in time order */
@@ -64,7 +76,9 @@ typedef struct tl_span {
 typedef struct tl_spans {
     tl_span *items;
     int64_t n, cap;
-    tl_arena arena; /* times, ingests, order */
+    tl_arena arena;   /* keys, orders */
+    int64_t **blocks; /* times, ingests */
+    int32_t n_blocks;
 } tl_spans;
 void tl_spans_free(tl_spans *s);
 
@@ -87,6 +101,19 @@ tl_status tl_key_piece(const tl_type *type, const tl_pq_schema_element *element,
 /* The same from Iceberg's single-value bytes (filters). */
 tl_status tl_key_piece_of_value(const tl_type *type, tl_bytes value, tl_buf *out, tl_error *err) TL_CHECKED;
 
+/* What of a file's key columns is wanted, and where times go. */
+typedef struct tl_key_request {
+    const tl_bytes *only; /* for each key column the piece it must equal (data NULL = any); NULL = all rows */
+    bool has_window;      /* only times in [from_us, to_us] matter: row groups outside are passed over */
+    int64_t from_us, to_us;
+    int64_t *times; /* room for n_times = the rows of the file; NULL = blocks of the spans */
+    int64_t n_times;
+    tl_key_scratch *scratch; /* NULL = none */
+} tl_key_request;
+/* Reads the key columns of a file as spans, without numbers. */
+tl_status tl_keys_spans(tl_table *table, const tl_schema *schema, const tl_key_request *request, tl_open_file *f,
+                        int32_t file, tl_spans *out, tl_error *err) TL_CHECKED;
+
 /* Reads the key columns of a file as spans, numbering series in `set`. `only` (may be NULL): for each key column the
  * piece it must equal (data NULL = any); rows of other series give no span. */
 tl_status tl_keys_read(tl_table *table, const tl_schema *schema, tl_open_file *f, int32_t file, const tl_bytes *only,
@@ -100,20 +127,26 @@ tl_status tl_file_may_match(const tl_table *table, const tl_schema *schema, cons
 /* Can two files hold the same (series, time)? */
 tl_status tl_files_may_share(const tl_schema *schema, const tl_contract *contract, const tl_live_file *a,
                              const tl_live_file *b, bool *out, tl_error *err) TL_CHECKED;
+/* Least and greatest value of a key column in a file; false when they do not say everything (nulls, NaN, no bounds). */
+bool tl_file_key_bounds(const tl_field *field, const tl_live_file *f, tl_bytes *lower, tl_bytes *upper);
 /* Time bounds of a file in microseconds; false when they are not known. */
 bool tl_file_time_bounds(const tl_schema *schema, const tl_contract *contract, const tl_live_file *f, int64_t *min,
                          int64_t *max);
 
 /* ---- hidden rows ---- */
 
-/* Marks row `row` of plan file `f` as hidden (making its bitmap first). */
+/* Marks row `row` of plan file `f` as deleted (making its bitmap first): before older copies are looked for. */
 tl_status tl_plan_hide(tl_plan_file *f, int64_t row, tl_error *err) TL_CHECKED;
 
 /* Rows deleted by delete files (deletes.c). */
 tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) TL_CHECKED;
-/* Older copies among plan->scan (older.c). */
+/* Older copies in plan->scan (hide.c), with what is known from earlier plans of the same files. plan->files are the
+ * table's live files, all of them in every partition that the scan has files of. */
 tl_status tl_plan_hide_older(tl_plan *plan, const tl_schema *schema, const tl_plan_options *options,
                              tl_error *err) TL_CHECKED;
+/* Older copies among the files of plan->scan, whatever they are. plan->files.data are ordered by (sequence number,
+ * path) and hold the files of the scan. */
+tl_status tl_plan_hide_older_of(tl_plan *plan, const tl_schema *schema, tl_pool *pool, tl_error *err) TL_CHECKED;
 
 /* The schema a plan reads with: that of its snapshot, else the current one. */
 const tl_schema *tl_plan_schema(const tl_table *table, const tl_snapshot *snapshot);

@@ -1,0 +1,20 @@
+/* The search for older copies in files that may share keys (older.c). For the read room. */
+#ifndef TL_READ_OLDER_H
+#define TL_READ_OLDER_H
+
+#include "read/groups.h"
+
+typedef struct tl_older_search {
+    tl_table *table;
+    const tl_schema *schema;
+    const tl_bytes *only; /* only series with these key pieces (see tl_keys_spans); NULL = all */
+    bool has_window;      /* only copies with times in [from_us, to_us] */
+    int64_t from_us, to_us;
+    bool deletes; /* some file has deleted rows, which neither win nor lose */
+    tl_pool *pool;
+} tl_older_search;
+
+/* Sets `older` of the groups' files: a bitmap of their own, which contains what was there. */
+tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, tl_error *err) TL_CHECKED;
+
+#endif
