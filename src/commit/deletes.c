@@ -21,26 +21,6 @@ bool tl_snapshot_has_one_copy(const tl_snapshot *s) {
     return text && strcmp(text, "true") == 0;
 }
 
-/* ---- the data file that a delete file is for ---- */
-
-tl_status tl_delete_target(const tl_data_file *deletes, tl_arena *arena, const char **out, tl_error *err) {
-    *out = deletes->referenced_data_file;
-    if (*out || deletes->content != TL_CONTENT_POSITION_DELETES) {
-        return TL_OK;
-    }
-    for (int32_t i = 0; i < deletes->n_columns; i++) {
-        const tl_column_stats *c = &deletes->columns[i];
-        if (c->field_id != TL_FIELD_DELETE_PATH) {
-            continue;
-        }
-        if (c->lower.data && c->upper.data && tl_bytes_equal(c->lower, c->upper)) {
-            *out = tl_arena_strndup(arena, (const char *)c->lower.data, c->lower.len);
-            return *out ? TL_OK : tl_fail_memory(err, c->lower.len);
-        }
-    }
-    return TL_OK;
-}
-
 /* ---- a commit at work ---- */
 
 typedef struct deleting {

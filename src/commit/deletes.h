@@ -45,8 +45,4 @@ typedef struct tl_delete_lookup {
 /* Is this snapshot known to hold one row per key? */
 bool tl_snapshot_has_one_copy(const tl_snapshot *s);
 
-/* The data file that a delete file is for; NULL = it is for several, or does not say. In `arena` or the file's. TL_OK,
- * or memory ended. */
-tl_status tl_delete_target(const tl_data_file *deletes, tl_arena *arena, const char **out, tl_error *err) TL_CHECKED;
-
 #endif

@@ -6,11 +6,14 @@
 #ifndef TL_ICEBERG_DELETES_H
 #define TL_ICEBERG_DELETES_H
 
-#include "base/buf.h"
-#include "base/mem.h"
+#include "iceberg/manifest.h"
 
 /* Field ids that the Iceberg spec reserves for position deletes. */
 enum { TL_FIELD_DELETE_PATH = 2147483546, TL_FIELD_DELETE_POS = 2147483545, TL_FIELD_ROW_POSITION = 2147483645 };
+
+/* The data file that a delete file is for; NULL = it is for several, or does not say. In `arena` or the file's. Fails
+ * only when memory ends. */
+tl_status tl_delete_target(const tl_data_file *deletes, tl_arena *arena, const char **out, tl_error *err) TL_CHECKED;
 
 /* A set of rows: bit i of `bits` = row i; `bits` has `n_rows` bits. */
 typedef struct tl_row_bits {

@@ -3,6 +3,22 @@
 
 #include "parquet/writer.h"
 
+tl_status tl_delete_target(const tl_data_file *deletes, tl_arena *arena, const char **out, tl_error *err) {
+    *out = deletes->referenced_data_file;
+    if (*out || deletes->content != TL_CONTENT_POSITION_DELETES) {
+        return TL_OK;
+    }
+    for (int32_t i = 0; i < deletes->n_columns; i++) {
+        const tl_column_stats *c = &deletes->columns[i];
+        if (c->field_id == TL_FIELD_DELETE_PATH && c->lower.data && c->upper.data &&
+            tl_bytes_equal(c->lower, c->upper)) {
+            *out = tl_arena_strndup(arena, (const char *)c->lower.data, c->lower.len);
+            return *out ? TL_OK : tl_fail_memory(err, c->lower.len);
+        }
+    }
+    return TL_OK;
+}
+
 enum { PIECE = 4096 };
 
 static const tl_pq_schema_element schema[] = {
