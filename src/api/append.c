@@ -5,7 +5,9 @@
 #include "api/lake.h"
 #include "append/append.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "commit/commit.h"
+#include "maintain/compact.h"
 #include "maintain/expire.h"
 #include "maintain/upsert.h"
 #include "read/read.h"
@@ -68,8 +70,7 @@ static tl_status stage(tl_lake *lake, tl_table *table, struct ArrowArrayStream *
     tl_pool *pool = tl_lake_pool_take(lake);
     tl_append_options options = {
         .pool = pool,
-        .memory_limit =
-            params && params->memory_limit > 0 ? params->memory_limit : tl_setting_int(m, "memory-limit"),
+        .memory_limit = params && params->memory_limit > 0 ? params->memory_limit : tl_setting_int(m, "memory-limit"),
         .compact_profile = strcmp(tl_setting_text(m, "encodings"), "compact") == 0,
     };
     tl_appender *appender = NULL;
@@ -107,6 +108,34 @@ static void mend_index(tl_lake *lake, tl_table **table) {
     tl_rows_free(&newest);
 }
 
+enum { FILES_FEW = 512, LOOK_EVERY = 8 };
+
+/* A table of many files is not looked at after every append: reading its manifests would cost more than the append. */
+static bool is_time_to_look(const tl_table *t) {
+    const tl_snapshot *s = tl_metadata_current(&t->metadata);
+    const char *text = s ? tl_snapshot_summary(s, "total-data-files") : NULL;
+    int64_t files;
+    bool known = text && tl_parse_i64(tl_bytes_of(text), &files) == TL_PARSE_OK;
+    return s && ((known && files <= FILES_FEW) || t->version % LOOK_EVERY == 0);
+}
+
+/* Merges small files and partitions that have become cold. */
+static void compact(tl_lake *lake, tl_table **table) {
+    if (!is_time_to_look(*table)) {
+        return;
+    }
+    tl_pool *pool = tl_lake_pool_take(lake);
+    tl_compact_options options = {.pool = pool, .inline_only = true};
+    tl_compact_result result;
+    tl_table *newer = NULL;
+    (void)!tl_compact(*table, &options, &result, &newer, NULL);
+    tl_lake_pool_give(lake, pool);
+    if (newer) {
+        tl_table_release(*table);
+        *table = newer;
+    }
+}
+
 /* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
 static void maintain(tl_lake *lake, tl_table *table) {
     if (!tl_setting_bool(&table->metadata, "auto-maintain")) {
@@ -114,6 +143,7 @@ static void maintain(tl_lake *lake, tl_table *table) {
     }
     tl_table *now = tl_table_retain(table);
     mend_index(lake, &now);
+    compact(lake, &now);
     if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
         tl_expire_result result;
         tl_table *newer = NULL;

@@ -229,8 +229,8 @@ static inline int32_t guess_source(const tl_sources *s, uint64_t per_row, uint32
 }
 
 /* Up to SCATTER rows from any sources. Returns the number of values; `def` gets a level for each row. */
-static uint32_t gather_scattered(const tl_row_set *set, int32_t column, const tl_gather_type *type, const uint32_t *rows,
-                                 uint32_t n, uint8_t *out, uint8_t *def) {
+static uint32_t gather_scattered(const tl_row_set *set, int32_t column, const tl_gather_type *type,
+                                 const uint32_t *rows, uint32_t n, uint8_t *out, uint8_t *def) {
     const tl_column *columns[SCATTER];
     uint32_t local[SCATTER], n_values = 0;
     uint64_t per_row = set->sources.n_rows ? ((uint64_t)set->sources.n << 32) / set->sources.n_rows : 0;
@@ -261,6 +261,38 @@ static uint32_t gather_scattered(const tl_row_set *set, int32_t column, const tl
     return n_values;
 }
 
+/* Do rows stand in runs, as when sorted files are merged and late rows are few among the others? */
+static bool in_runs(const uint32_t *rows, uint32_t n) {
+    uint32_t breaks = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        breaks += rows[i] != rows[i - 1] + 1;
+    }
+    return breaks < n / 4;
+}
+
+/* The same for rows in runs: a source is looked for once a run, and the run is copied as a whole. */
+static uint32_t gather_in_runs(const tl_row_set *set, int32_t column, const tl_gather_type *type, const uint32_t *rows,
+                               uint32_t n, size_t width, uint8_t *out, uint8_t *def) {
+    uint64_t per_row = set->sources.n_rows ? ((uint64_t)set->sources.n << 32) / set->sources.n_rows : 0;
+    uint32_t n_values = 0;
+    for (uint32_t from = 0, to; from < n; from = to) {
+        const tl_source *source = &set->sources.list[guess_source(&set->sources, per_row, rows[from])];
+        uint32_t end = source->base + source->n_rows;
+        for (to = from + 1; to < n && rows[to] == rows[to - 1] + 1 && rows[to] != end;) {
+            to++;
+        }
+        stretch s = {&source->columns[column], NULL, source->base, rows[from], to - from, source->n_rows};
+        if (s.column->validity) {
+            n_values += gather_present(&s, type, width, out + n_values * width, def + from);
+        } else {
+            gather_all(&s, type, width, out + n_values * width);
+            memset(def + from, 1, s.n);
+            n_values += s.n;
+        }
+    }
+    return n_values;
+}
+
 void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type *type, uint32_t at_row, uint32_t n,
                     uint8_t *values, uint8_t *def, tl_pq_values *out) {
     int32_t near = 0;
@@ -275,7 +307,9 @@ void tl_gather_flat(const tl_row_set *set, int32_t column, const tl_gather_type 
             }
             uint32_t rows = n - done < SCATTER ? n - done : SCATTER;
             size_t width = tl_gather_width(s.column, type);
-            n_values += gather_scattered(set, column, type, s.rows, rows, values + n_values * width, def + done);
+            uint8_t *to = values + n_values * width;
+            n_values += in_runs(s.rows, rows) ? gather_in_runs(set, column, type, s.rows, rows, width, to, def + done)
+                                              : gather_scattered(set, column, type, s.rows, rows, to, def + done);
             done += rows;
             continue;
         }

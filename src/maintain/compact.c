@@ -208,12 +208,29 @@ static bool moved_on(compacting *c) {
     return moved;
 }
 
+/* Is there anything to do? Looks at the manifests alone: after an append there mostly is not. */
+static tl_status look(compacting *c, bool *any, tl_error *err) {
+    tl_plan plan = {.table = c->t};
+    tl_compact_work work = {0};
+    TL_TRY(tl_table_files(c->t, NULL, &plan.files, err));
+    tl_status status = tl_compact_choose(&plan, c->o, &work, err);
+    *any = work.n > 0;
+    tl_compact_work_free(&work);
+    tl_live_files_free(&plan.files);
+    return status;
+}
+
 static tl_status round_of(compacting *c, tl_error *err) {
     tl_table *newest;
     TL_TRY(tl_table_refresh(c->t, &newest, err));
     tl_table_release(c->t);
     c->t = newest;
     TL_TRY(tl_table_writable(c->t, err));
+    bool any = false;
+    TL_TRY(look(c, &any, err));
+    if (!any) {
+        return TL_OK;
+    }
     TL_TRY(tl_plan_create(c->t, &(tl_plan_options){.keep_copies = true, .pool = c->o->pool}, &c->plan, err));
     tl_compact_work work;
     tl_status status = tl_compact_choose(c->plan, c->o, &work, err);
@@ -228,13 +245,14 @@ static tl_status run_rounds(compacting *c, tl_error *err) {
     for (int round = 1;; round++) {
         c->lost = 0;
         tl_status status = round_of(c, err);
+        int most = c->o->inline_only ? 1 : ROUNDS; /* the next append comes soon */
         bool again = status == TL_OK && c->lost > 0 && !budget_is_spent(c);
-        if (status != TL_OK && status != TL_NO_MEMORY && status != TL_UNKNOWN && c->plan && round < ROUNDS) {
+        if (status != TL_OK && status != TL_NO_MEMORY && status != TL_UNKNOWN && c->plan && round < most) {
             again = moved_on(c); /* another compactor and an expiry took the files away while they were read */
         }
         tl_plan_release(c->plan);
         c->plan = NULL;
-        if (!again || round == ROUNDS) {
+        if (!again || round >= most) {
             c->result->partitions_left += (int32_t)c->lost;
             return status;
         }

@@ -2,10 +2,12 @@
  * What is compacted (spec 12, d). Sizes: a file is small below three quarters of the target size; small files fall into
  * tiers, each four times the one before.
  *
- * Inline, after an append: runs of neighbours of one tier, once there are `compact-min-files` of them; and cold
- * partitions, those that ended `compact-cold-after` before the newest row. A cold partition is merged whole the first
- * time. What comes late to it then waits in its own small files, which the tiers keep few, until they are
- * `compact-late-percent` of the partition: so a byte that waits there is rewritten a few times, not with every append.
+ * Inline, after an append: runs of neighbours of one tier, once there are `compact-min-files` of them, or four times as
+ * many where they are not tiny: a file costs a reader about the same whatever its size, merging it costs by its size,
+ * and the partition will be merged whole when it is cold. And cold partitions, those that ended `compact-cold-after`
+ * before the newest row. A cold partition is merged whole the first time. What comes late to it then waits in its own
+ * small files, which the tiers keep few, until they are `compact-late-percent` of the partition: so a byte that waits
+ * there is rewritten a few times, not with every append.
  *
  * By `maintain`: every partition with two small files, with files that may share keys, that are not sorted, or that
  * have deletes. Whole, whatever its size, if it may hold older copies; else only runs of small neighbours.
@@ -22,7 +24,10 @@
 #include "read/file_rows.h"
 #include "table/settings.h"
 
-enum { PAIRS_MOST = 200 }; /* of files; beyond it they are taken to share keys */
+enum {
+    PAIRS_MOST = 200, /* of files; beyond it they are taken to share keys */
+    LARGER_TIERS = 4  /* files of more than 256 KiB wait for so many times more of them */
+};
 
 /* A file and its partition. */
 typedef struct placed {
@@ -115,7 +120,7 @@ static tl_status add_unit(choosing *c, const placed *files, int64_t n, double wo
     return TL_OK;
 }
 
-/* Runs of neighbours that are small and, with `tiers`, of one tier. */
+/* Runs of neighbours that are small and, with `tiers`, of one tier; at least `least` of them. */
 static tl_status add_runs(choosing *c, const census *p, bool tiers, int64_t least, tl_error *err) {
     for (int64_t from = 0, to; from < p->n; from = to) {
         const tl_live_file *first = file_at(c, &p->files[from]);
@@ -139,7 +144,7 @@ static tl_status add_runs(choosing *c, const census *p, bool tiers, int64_t leas
                file_at(c, &p->files[end])->sequence_number == file_at(c, &p->files[end - 1])->sequence_number) {
             end--;
         }
-        if (end - begin >= least) {
+        if (end - begin >= (tiers && tier(first) > 0 ? least * LARGER_TIERS : least)) {
             TL_TRY(add_unit(c, p->files + begin, end - begin, (double)(end - begin), err));
         }
     }
