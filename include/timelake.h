@@ -313,13 +313,14 @@ typedef struct tl_maintain_params {
     int64_t memory_limit;      /* bytes; 0 = 256 MiB */
     /* Called now and then, from the calling thread: what is done and how far it is, 0..all; may be NULL. */
     void (*progress)(void *ctx, const char *step, int64_t done, int64_t all);
+    void (*orphan)(void *ctx, const char *object, int64_t bytes); /* each orphan found; may be NULL */
     void *ctx;
 } tl_maintain_params;
 
 typedef struct tl_maintain_result {
     int64_t partitions_compacted;
     int64_t files_rewritten, files_written;
-    int64_t rows_rewritten;    /* in the files that were written */
+    int64_t rows_rewritten;    /* read from the files that were replaced */
     int64_t duplicates_removed; /* older copies and deleted rows that went with the files they stood in */
     int64_t bytes_rewritten, bytes_written;
     int64_t partitions_left;   /* wanting compaction still: the budget ended, or another writer was faster */
