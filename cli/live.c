@@ -43,11 +43,15 @@ static void live_bind(duckdb_bind_info info) {
 }
 
 static void live_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-    const tl_read_version *version = duckdb_scalar_function_get_bind_data(info);
+    tl_read_version *version = duckdb_scalar_function_get_bind_data(info);
     const uint64_t *files = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 1));
     const int64_t *rows = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 2));
-    if (!tl_live_rows(version->plan, files, rows, duckdb_data_chunk_get_size(input), duckdb_vector_get_data(output))) {
+    idx_t n = duckdb_data_chunk_get_size(input);
+    if (!tl_live_rows(version->plan, files, rows, n, duckdb_vector_get_data(output))) {
         duckdb_scalar_function_set_error(info, TL_LIVE_MISFIT);
+    } else if (n) {
+        tl_version_mark(version, files[0]);
+        tl_version_mark(version, files[n - 1]);
     }
 }
 

@@ -163,6 +163,10 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
             return;
         }
         bool fits = tl_live_rows(version->plan, files + from, rows + from, to - from, out + from);
+        if (fits) {
+            tl_version_mark(version, files[from]);
+            tl_version_mark(version, files[to - 1]);
+        }
         tl_version_release(version);
         if (!fits) {
             duckdb_scalar_function_set_error(info, TL_LIVE_MISFIT);

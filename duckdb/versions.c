@@ -1,9 +1,11 @@
 /* Versions in use; see versions.h. */
 #include "duckdb/versions.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "duckdb/bounds.h"
 #include "table/settings.h"
 
 enum {
@@ -23,6 +25,12 @@ typedef struct record {
     int64_t snapshot_id; /* -1 = the table was empty */
     int64_t version;     /* of the table, when its newest snapshot was asked for; -1 = a snapshot was named */
     bool keep_copies;
+    bool narrow; /* only a part is planned; then: */
+    bool has_time;
+    int64_t from_us, to_us;
+    tl_key_filter *keys;
+    int32_t n_keys;
+    tl_arena arena;        /* owns keys */
     tl_read_version *made; /* NULL = let go */
     int64_t used_us;
 } record;
@@ -54,6 +62,36 @@ static void record_clear(record *r) {
     tl_version_release(r->made);
     tl_free(r->name);
     tl_free(r->uuid);
+    tl_arena_free(&r->arena);
+}
+
+static tl_status copy_keys(const tl_key_filter *keys, int32_t n, record *out, tl_error *err) {
+    out->arena = (tl_arena){0};
+    out->n_keys = n;
+    out->keys = tl_arena_array(&out->arena, (size_t)n, sizeof *out->keys);
+    bool good = out->keys || n == 0;
+    for (int32_t i = 0; i < n && good; i++) {
+        out->keys[i] = keys[i];
+        if (keys[i].value.data) {
+            out->keys[i].value.data = tl_arena_copy(&out->arena, keys[i].value.data, keys[i].value.len);
+            good = out->keys[i].value.data != NULL;
+        }
+    }
+    return good ? TL_OK : tl_fail_memory(err, (size_t)n * sizeof *out->keys);
+}
+
+static bool same_narrowing(const record *a, const record *b) {
+    if (a->narrow != b->narrow || a->has_time != b->has_time || a->n_keys != b->n_keys ||
+        (a->has_time && (a->from_us != b->from_us || a->to_us != b->to_us))) {
+        return false;
+    }
+    for (int32_t i = 0; i < a->n_keys; i++) {
+        if (a->keys[i].column != b->keys[i].column || !a->keys[i].value.data != !b->keys[i].value.data ||
+            !tl_bytes_equal(a->keys[i].value, b->keys[i].value)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void tl_versions_free(tl_versions *v) {
@@ -69,8 +107,30 @@ void tl_versions_free(tl_versions *v) {
     tl_free(v);
 }
 
+/* Hands the marks on to the lake's counts. Marks that are set meanwhile may be lost: it is a hint. */
+static void note_reads(tl_read_version *version) {
+    int64_t n = version->read ? version->plan->n_scan : 0;
+    uint8_t *read = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (!atomic_load_explicit(&version->read[i], memory_order_relaxed)) {
+            continue;
+        }
+        read = read ? read : tl_calloc((size_t)n, 1);
+        if (read) {
+            read[i] = 1;
+        }
+        atomic_store_explicit(&version->read[i], 0, memory_order_relaxed);
+    }
+    if (read) {
+        tl_reads_add(&version->lake->reads, version->plan, read);
+    }
+    tl_free(read);
+}
+
 void tl_version_release(tl_read_version *version) {
     if (version && --version->references == 0) {
+        note_reads(version);
+        tl_free((void *)version->read);
         tl_plan_release(version->plan);
         tl_buf_free(&version->sql);
         tl_free(version);
@@ -145,14 +205,23 @@ static tl_status make(tl_lake *lake, tl_table *table, const tl_snapshot *snapsho
     }
     made->references = 1;
     made->handle = r->handle;
+    made->lake = lake;
     bool pinned = r->version < 0 && snapshot;
     made->schema = schema_of(table, pinned, snapshot);
     tl_pool *pool = tl_lake_pool_take(lake);
-    tl_plan_options options = {
-        .snapshot = pinned ? snapshot : NULL, .keep_copies = r->keep_copies, .names = true, .pool = pool};
+    tl_plan_options options = {.snapshot = pinned ? snapshot : NULL,
+                               .keep_copies = r->keep_copies,
+                               .names = true,
+                               .has_time = r->has_time,
+                               .from_us = r->from_us,
+                               .to_us = r->to_us,
+                               .keys = r->keys,
+                               .n_keys = r->n_keys,
+                               .pool = pool};
     tl_status status = tl_plan_create(table, &options, &made->plan, err);
     tl_lake_pool_give(lake, pool);
     if (status == TL_OK) {
+        made->read = tl_calloc((size_t)made->plan->n_scan, sizeof *made->read); /* without it reads are not noted */
         status = tl_scan_sql(made->plan, made->schema, made->handle, &made->sql, err);
     }
     if (status == TL_OK && tl_buf_add_byte(&made->sql, 0) != TL_OK) {
@@ -177,13 +246,13 @@ static void sweep(tl_versions *v, int64_t now) {
         bool replaced = false;
         for (size_t k = i + 1; k < v->n && !replaced; k++) {
             const record *newer = &v->records[k];
-            replaced = newer->made && newer->lake == r->lake && newer->version >= 0 && r->version >= 0 &&
-                       newer->keep_copies == r->keep_copies && strcmp(newer->name, r->name) == 0;
+            replaced = newer->made && !newer->narrow && newer->lake == r->lake && newer->version >= 0 &&
+                       r->version >= 0 && newer->keep_copies == r->keep_copies && strcmp(newer->name, r->name) == 0;
         }
         int64_t seconds = (now - r->used_us) / 1000000;
         kept++;
         if (seconds >= (replaced ? SECONDS_REPLACED : SECONDS_IDLE) ||
-            (kept > MANY && seconds >= SECONDS_BUSY && (replaced || r->version < 0))) {
+            (kept > MANY && seconds >= SECONDS_BUSY && (replaced || r->version < 0 || r->narrow))) {
             tl_version_release(r->made);
             r->made = NULL;
             kept--;
@@ -259,7 +328,8 @@ static tl_status make_new(tl_versions *v, tl_table *table, const tl_snapshot *sn
     r.name = tl_strdup(want->name);
     r.uuid = tl_strdup(want->uuid ? want->uuid : "");
     r.handle = ++last_handle;
-    tl_status status = r.name && r.uuid ? make(r.lake, table, snapshot, &r, &r.made, err) : tl_fail_memory(err, 64);
+    tl_status status = r.name && r.uuid ? copy_keys(want->keys, want->n_keys, &r, err) : tl_fail_memory(err, 64);
+    status = status == TL_OK ? make(r.lake, table, snapshot, &r, &r.made, err) : status;
     if (status == TL_OK) {
         r.used_us = now_us();
         r.made->references++;
@@ -274,21 +344,76 @@ static tl_status make_new(tl_versions *v, tl_table *table, const tl_snapshot *sn
     return status;
 }
 
+/* A part of a version that is planned already, under its handle: files that cannot have wanted rows are not listed. */
+static tl_status part_of(const tl_read_version *whole, const bool *wanted, tl_read_version **out, tl_error *err) {
+    tl_read_version *part = tl_calloc(1, sizeof *part);
+    if (!part) {
+        return tl_fail_memory(err, sizeof *part);
+    }
+    part->references = 1;
+    part->handle = whole->handle;
+    part->plan = tl_plan_retain(whole->plan);
+    part->schema = whole->schema;
+    tl_status status = tl_scan_some_sql(part->plan, part->schema, part->handle, wanted, &part->sql, err);
+    if (status == TL_OK && tl_buf_add_byte(&part->sql, 0) != TL_OK) {
+        status = tl_fail_memory(err, part->sql.len);
+    }
+    if (status != TL_OK) {
+        tl_version_release(part);
+        part = NULL;
+    }
+    *out = part;
+    return status;
+}
+
+/* The files of [from_us, to_us) among those of `whole`, which is given back. */
+static tl_status part_of_times(tl_read_version *whole, int64_t from_us, int64_t to_us, tl_read_version **out,
+                               tl_error *err) {
+    const tl_plan *plan = whole->plan;
+    bool *wanted = tl_alloc_array((size_t)plan->n_scan, sizeof *wanted);
+    tl_status status = wanted ? TL_OK : tl_fail_memory(err, (size_t)plan->n_scan);
+    for (int64_t i = 0; status == TL_OK && i < plan->n_scan; i++) {
+        int64_t min, max;
+        wanted[i] = !tl_bounds_time(whole->schema, &plan->table->contract, plan->scan[i].file, &min, &max) ||
+                    (max >= from_us && min < to_us);
+    }
+    if (status == TL_OK) {
+        status = part_of(whole, wanted, out, err);
+    }
+    tl_free(wanted);
+    tl_version_release(whole);
+    return status;
+}
+
+static record record_of(tl_lake *lake, const tl_table *table, const tl_snapshot *snapshot,
+                        const tl_version_want *want) {
+    bool named = want->snapshot_id || want->has_as_of;
+    return (record){.lake = lake,
+                    .name = table->name,
+                    .uuid = (char *)(uintptr_t)table->metadata.table_uuid,
+                    .snapshot_id = snapshot ? snapshot->snapshot_id : -1,
+                    .version = named ? -1 : table->version,
+                    .keep_copies = keeps_copies(table, want->dedup)};
+}
+
 static tl_status get(tl_versions *v, tl_lake *lake, tl_table *table, const tl_version_want *want, tl_read_version **out,
                      tl_error *err) {
     const tl_snapshot *snapshot;
     TL_TRY(tl_version_snapshot(table, want, &snapshot, err));
-    bool pinned = want->snapshot_id || want->has_as_of;
-    record r = {.lake = lake,
-                .name = table->name,
-                .uuid = (char *)(uintptr_t)table->metadata.table_uuid,
-                .snapshot_id = snapshot ? snapshot->snapshot_id : -1,
-                .version = pinned ? -1 : table->version,
-                .keep_copies = keeps_copies(table, want->dedup)};
-    *out = known(v, &r);
+    record r = record_of(lake, table, snapshot, want);
+    *out = known(v, &r); /* the whole of it */
+    if (*out && want->has_time) {
+        return part_of_times(*out, want->from_us, want->to_us, out, err);
+    }
     if (*out) {
         return TL_OK;
     }
+    r.narrow = want->has_time || want->n_keys > 0;
+    r.has_time = want->has_time;
+    r.from_us = want->from_us;
+    r.to_us = want->to_us;
+    r.keys = (tl_key_filter *)(uintptr_t)want->keys;
+    r.n_keys = want->n_keys;
     tl_lock_take(&v->planning);
     *out = known(v, &r);
     tl_status status = *out ? TL_OK : make_new(v, table, snapshot, &r, out, err);
@@ -304,6 +429,98 @@ tl_status tl_versions_get(tl_versions *v, tl_lake *lake, const char *name, const
     tl_status status = get(v, lake, table, want, out, err);
     tl_table_release(table);
     return status;
+}
+
+/* ---- the newest rows ---- */
+
+/* A file's least time and rows, for finding a time that enough rows are not older than. */
+typedef struct file_begin {
+    int64_t min, rows;
+} file_begin;
+
+static int latest_begin_first(const void *a, const void *b) {
+    const file_begin *x = a, *y = b;
+    return x->min > y->min ? -1 : x->min < y->min;
+}
+
+/* The greatest time that `limit` rows of whole files are not older than; hidden rows do not count. False = there is
+ * none, or bounds are missing. */
+static bool newest_begin(const tl_read_version *version, int64_t limit, int64_t *from_us, tl_status *status) {
+    const tl_plan *plan = version->plan;
+    file_begin *begins = tl_alloc_array((size_t)plan->n_scan, sizeof *begins);
+    *status = begins ? TL_OK : TL_NO_MEMORY;
+    bool found = false;
+    int64_t max, rows = 0;
+    for (int64_t i = 0; begins && i < plan->n_scan; i++) {
+        if (!tl_bounds_time(version->schema, &plan->table->contract, plan->scan[i].file, &begins[i].min, &max) ||
+            max == INT64_MAX) { /* infinity is no bound of a span */
+            tl_free(begins);
+            return false;
+        }
+        begins[i].rows = plan->scan[i].file->file.record_count - plan->scan[i].n_hidden;
+    }
+    if (begins) {
+        qsort(begins, (size_t)plan->n_scan, sizeof *begins, latest_begin_first);
+    }
+    for (int64_t i = 0; begins && i < plan->n_scan && !found; i++) {
+        rows += begins[i].rows;
+        *from_us = begins[i].min;
+        found = rows >= limit;
+    }
+    tl_free(begins);
+    return found;
+}
+
+/* A time is guessed from counts that know nothing of older copies, then checked by a plan of what is not older: its
+ * hidden rows are known, and older rows cannot be among the newest `limit` when so many newer ones are seen. */
+static tl_status newest_by_guess(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
+                                 int64_t limit, tl_read_version **out, tl_error *err) {
+    tl_version_want all = *want, part = *want;
+    tl_read_version *bare = NULL, *some = NULL;
+    tl_status status;
+    all.dedup = 0;
+    TL_TRY(tl_versions_get(v, lake, name, &all, &bare, err));
+    int64_t guess = limit < INT64_MAX / 4 ? limit * 2 : limit, from, proof;
+    part.has_time = newest_begin(bare, guess, &from, &status);
+    tl_version_release(bare);
+    *out = NULL;
+    if (status != TL_OK) {
+        return tl_fail_memory(err, 1);
+    }
+    if (part.has_time) {
+        part.from_us = from;
+        part.to_us = INT64_MAX;
+        TL_TRY(tl_versions_get(v, lake, name, &part, &some, err));
+        if (newest_begin(some, limit, &proof, &status) && proof >= from) {
+            *out = some;
+            return TL_OK;
+        }
+        tl_version_release(some);
+    }
+    return status == TL_OK ? tl_versions_get(v, lake, name, want, out, err) : tl_fail_memory(err, 1);
+}
+
+tl_status tl_versions_newest(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
+                             int64_t limit, tl_read_version **out, tl_error *err) {
+    tl_table *table = NULL;
+    const tl_snapshot *snapshot;
+    *out = NULL;
+    TL_TRY(tl_lake_table(lake, name, &table, err));
+    tl_status status = tl_version_snapshot(table, want, &snapshot, err), bounds = TL_OK;
+    if (status == TL_OK) {
+        record r = record_of(lake, table, snapshot, want);
+        *out = known(v, &r);
+    }
+    tl_table_release(table);
+    TL_TRY(status);
+    if (!*out) {
+        return newest_by_guess(v, lake, name, want, limit, out, err);
+    }
+    int64_t from;
+    if (newest_begin(*out, limit, &from, &bounds)) {
+        return part_of_times(*out, from, INT64_MAX, out, err);
+    }
+    return bounds == TL_OK ? TL_OK : tl_fail_memory(err, 1);
 }
 
 /* ---- by handle ---- */
@@ -337,10 +554,11 @@ static tl_status look_up(tl_versions *v, int64_t handle, record *copy, tl_read_v
         *copy = *r;
         copy->name = tl_strdup(r->name);
         copy->uuid = tl_strdup(r->uuid);
-        if (!copy->name || !copy->uuid) {
+        status = copy->name && copy->uuid ? copy_keys(r->keys, r->n_keys, copy, err) : tl_fail_memory(err, 64);
+        if (status != TL_OK) {
+            copy->arena = copy->name && copy->uuid ? copy->arena : (tl_arena){0};
             record_clear(copy);
             *copy = (record){0};
-            status = tl_fail_memory(err, 64);
         }
     }
     tl_lock_give(&v->lock);

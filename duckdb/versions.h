@@ -11,6 +11,8 @@
 #ifndef TL_DUCKDB_VERSIONS_H
 #define TL_DUCKDB_VERSIONS_H
 
+#include <stdatomic.h>
+
 #include "api/lake.h"
 #include "duckdb/sql_text.h"
 
@@ -21,6 +23,12 @@ typedef struct tl_version_want {
     bool has_as_of;      /* the snapshot that was the newest at as_of_us (microseconds since 1970) */
     int64_t as_of_us;
     int dedup; /* 1, 0; -1 = as the table's settings say */
+    /* Rows that the caller does not look at may be left out, or be there with older copies: those whose time is not in
+     * [from_us, to_us), and those with another value in a key column. */
+    bool has_time;
+    int64_t from_us, to_us;
+    const tl_key_filter *keys;
+    int32_t n_keys;
 } tl_version_want;
 
 /* Counted by reference. */
@@ -29,6 +37,8 @@ typedef struct tl_read_version {
     tl_plan *plan;
     const tl_schema *schema; /* of the snapshot, in the plan's table */
     tl_buf sql;              /* the SELECT, NUL-terminated (len counts the NUL) */
+    tl_lake *lake;
+    _Atomic uint8_t *read; /* per file of the plan: rows of it were asked for since the last noting; NULL = not kept */
     _Atomic int references;
 } tl_read_version;
 
@@ -38,9 +48,20 @@ void tl_versions_free(tl_versions *v);
 /* TL_NOT_FOUND for a table or snapshot that is not there. The lake must outlive `v`. Caller releases. */
 tl_status tl_versions_get(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
                           tl_read_version **out, tl_error *err) TL_CHECKED;
+/* Enough of the table for its `limit` newest rows by time, without other conditions; the whole version when its
+ * metadata does not show less to do. `want` has no conditions. */
+tl_status tl_versions_newest(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
+                             int64_t limit, tl_read_version **out, tl_error *err) TL_CHECKED;
 /* By handle: TL_NOT_FOUND when it was never given or is too long ago, or its snapshot has expired since. */
 tl_status tl_versions_find(tl_versions *v, int64_t handle, tl_read_version **out, tl_error *err) TL_CHECKED;
 void tl_version_release(tl_read_version *version);
+
+/* Notes that rows of this file of the plan are read, for maintenance to know which partitions are (maintain/heat.h). */
+static inline void tl_version_mark(tl_read_version *version, uint64_t file) {
+    if (version->read && !atomic_load_explicit(&version->read[file], memory_order_relaxed)) {
+        atomic_store_explicit(&version->read[file], 1, memory_order_relaxed);
+    }
+}
 
 /* The snapshot that `want` asks for (NULL = the table is empty). */
 tl_status tl_version_snapshot(const tl_table *table, const tl_version_want *want, const tl_snapshot **out,

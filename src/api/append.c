@@ -9,6 +9,7 @@
 #include "commit/commit.h"
 #include "maintain/compact.h"
 #include "maintain/expire.h"
+#include "maintain/retention.h"
 #include "maintain/upsert.h"
 #include "read/read.h"
 #include "table/last_index.h"
@@ -136,6 +137,21 @@ static void compact(tl_lake *lake, tl_table **table) {
     }
 }
 
+/* Drops partitions past the table's retention, now and then: it has to read the manifests. */
+static void drop_old(tl_table **table) {
+    if (!tl_metadata_property(&(*table)->metadata, "timelake.retention") || (*table)->version % LOOK_EVERY != 0) {
+        return;
+    }
+    tl_retention_result result;
+    tl_table *newer = NULL;
+    if (tl_retention_apply(*table, false, &result, &newer, NULL) == TL_OK && newer) {
+        tl_table_release(*table);
+        *table = newer;
+    } else {
+        tl_table_release(newer);
+    }
+}
+
 /* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
 static void maintain(tl_lake *lake, tl_table *table) {
     if (!tl_setting_bool(&table->metadata, "auto-maintain")) {
@@ -143,6 +159,7 @@ static void maintain(tl_lake *lake, tl_table *table) {
     }
     tl_table *now = tl_table_retain(table);
     mend_index(lake, &now);
+    drop_old(&now);
     compact(lake, &now);
     if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
         tl_expire_result result;
@@ -156,6 +173,17 @@ static void maintain(tl_lake *lake, tl_table *table) {
     }
     if (now != table) {
         tl_lake_remember(lake, now);
+    }
+    tl_table_release(now);
+}
+
+/* From time to time, what readers would have to find out about older copies. */
+static void publish_older(tl_lake *lake, const char *name) {
+    tl_table *now = NULL;
+    if (tl_lake_table(lake, name, &now, NULL) == TL_OK) {
+        tl_pool *pool = tl_lake_pool_take(lake);
+        tl_older_publish(now, pool);
+        tl_lake_pool_give(lake, pool);
     }
     tl_table_release(now);
 }
@@ -191,6 +219,9 @@ static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream
         tl_lake_remember(lake, newer);
         if (status == TL_OK && committed.snapshot_id >= 0 && !(params && params->no_maintain)) {
             maintain(lake, newer);
+        }
+        if (status == TL_OK && committed.snapshot_id >= 0) {
+            publish_older(lake, name);
         }
         tl_table_release(newer);
     }

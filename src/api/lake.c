@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 
-const char *tl_version(void) { return TL_BUILD_VERSION; }
+const char *tl_version(void) {
+    return TL_BUILD_VERSION;
+}
 
 tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_lake **out, tl_error *err) {
     *out = NULL;
@@ -30,6 +32,7 @@ tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_
     }
     tl_lock_init(&lake->lock);
     tl_lock_init(&lake->pool_lock);
+    tl_reads_init(&lake->reads);
     lake->references = 1;
     *out = lake;
     return TL_OK;
@@ -48,6 +51,7 @@ void tl_lake_release(tl_lake *lake) {
         tl_table_release(lake->tables[i]);
     }
     tl_free(lake->tables);
+    tl_reads_end(&lake->reads, lake->store);
     tl_pool_free(lake->pool);
     tl_store_close(lake->store);
     tl_lock_free(&lake->lock);
@@ -55,7 +59,9 @@ void tl_lake_release(tl_lake *lake) {
     tl_free(lake);
 }
 
-void tl_lake_close(tl_lake *lake) { tl_lake_release(lake); }
+void tl_lake_close(tl_lake *lake) {
+    tl_lake_release(lake);
+}
 
 /* Index of a table in the cache, or n_tables. The lock is held. */
 static size_t find(const tl_lake *lake, const char *full_name) {

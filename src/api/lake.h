@@ -7,15 +7,17 @@
 
 #include "base/lock.h"
 #include "base/pool.h"
+#include "maintain/heat.h"
 #include "table/table.h"
 
 struct tl_lake {
     tl_store *store;
-    tl_pool *pool;       /* one run at a time: see tl_lake_pool_take */
-    tl_lock lock;        /* guards `tables` */
+    tl_pool *pool; /* one run at a time: see tl_lake_pool_take */
+    tl_lock lock;  /* guards `tables` */
     tl_lock pool_lock;
-    tl_table **tables;   /* newest known versions, retained */
+    tl_table **tables; /* newest known versions, retained */
     size_t n_tables, cap_tables;
+    tl_reads reads;         /* partitions that were read: for maintenance */
     _Atomic int references; /* the opener's and one for each open stream */
 };
 

@@ -109,7 +109,9 @@ static void appends_expire_old_snapshots_and_lose_nothing(void **state) {
     assert_in_range(before, 1, most_objects + 40); /* metadata does not pile up */
     for (int32_t i = 0; i < t->metadata.n_snapshots; i++) { /* every kept snapshot can be read */
         int64_t rows = count_rows(lake, t->metadata.snapshots[i].snapshot_id);
-        assert_int_equal(rows, t->metadata.snapshots[i].sequence_number);
+        const char *total = tl_snapshot_summary(&t->metadata.snapshots[i], "total-records");
+        assert_non_null(total);
+        assert_int_equal(rows, strtoll(total, NULL, 10));
     }
     tl_table_release(t);
     append_row(lake, 0, &r); /* its snapshot is long gone, its batch id is not */
@@ -131,7 +133,7 @@ static void nothing_expires_before_keep_snapshots_until(void **state) {
     }
     tl_table *t;
     OK(tl_lake_table(lake, "t", &t, NULL));
-    assert_int_equal(t->metadata.n_snapshots, 40);
+    assert_in_range(t->metadata.n_snapshots, 40, 60); /* those of merges among them */
     tl_table_release(t);
     tl_lake_close(lake);
 }
@@ -140,7 +142,8 @@ static void rows_of_abandoned_snapshots_leave_the_store_with_them(void **state) 
     (void)state;
     tl_lake *lake;
     tl_append_result r;
-    const char *const properties[] = {"timelake.max-snapshots=5", "timelake.min-snapshots=1", NULL};
+    const char *const properties[] = {"timelake.max-snapshots=5", "timelake.min-snapshots=1",
+                                      "timelake.compact-min-files=1000", "timelake.compact-cold-after=off", NULL};
     make_table("memory://abandoned", properties, &lake);
     append_row(lake, 0, &r);
     int64_t first = r.snapshot_id, files = 0;

@@ -132,6 +132,22 @@ static void without_the_setting_nothing_goes(void **state) {
     tl_lake_close(lake);
 }
 
+static void appends_drop_old_partitions_by_themselves(void **state) {
+    (void)state;
+    tl_lake *lake = open_lake("inline", 9 * DAY_US + DAY_US / 2);
+    ten_days(lake, "day", "5d");
+    for (int i = 0; i < 20; i++) {
+        const test_row row = {"new", "x", 9 * DAY_US + 100 + i, i};
+        struct ArrowArrayStream rows;
+        test_stream(&row, 1, &rows);
+        OK(tl_append(lake, "t", &rows, NULL, NULL, NULL));
+    }
+    assert_int_equal(test_count(lake), 6 + 2 + 20);
+    assert_int_equal(test_latest(lake), 2);
+    test_is_clean(lake);
+    tl_lake_close(lake);
+}
+
 /* ---- races ---- */
 
 typedef struct race {
@@ -183,6 +199,7 @@ int main(void) {
         cmocka_unit_test(a_clock_that_runs_ahead_drops_nothing_more),
         cmocka_unit_test(a_table_of_the_future_alone_stays),
         cmocka_unit_test(without_the_setting_nothing_goes),
+        cmocka_unit_test(appends_drop_old_partitions_by_themselves),
         cmocka_unit_test(rows_that_come_meanwhile_stay_and_are_in_latest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

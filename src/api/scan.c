@@ -136,6 +136,7 @@ tl_status tl_scan(tl_lake *lake, const char *name, const tl_scan_params *params,
         r.plan.pool = NULL;
     }
     if (status == TL_OK) {
+        tl_reads_add(&lake->reads, plan, NULL);
         status = tl_scan_open(plan, &r.plan, r.columns, r.n_columns, out, err);
     }
     tl_plan_release(plan);

@@ -74,7 +74,7 @@ static int ascending(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-tl_status tl_heat_add_plan(tl_heat *h, const tl_plan *plan, tl_error *err) {
+tl_status tl_heat_add_plan(tl_heat *h, const tl_plan *plan, const uint8_t *flags, tl_error *err) {
     const tl_contract *c = &plan->table->contract;
     if (c->foreign || c->time < 0 || c->chunk == TL_TRANSFORM_VOID || plan->n_scan == 0) {
         return TL_OK;
@@ -86,7 +86,8 @@ tl_status tl_heat_add_plan(tl_heat *h, const tl_plan *plan, tl_error *err) {
     size_t n = 0;
     for (int64_t i = 0; i < plan->n_scan; i++) {
         const tl_data_file *f = &plan->scan[i].file->file;
-        if (f->n_partition == 1 && f->partition[0].value.data && f->partition[0].value.len == 4) {
+        if ((!flags || flags[i]) && f->n_partition == 1 && f->partition[0].value.data &&
+            f->partition[0].value.len == 4) {
             int32_t partition = tl_load_i32(f->partition[0].value.data);
             if (n == 0 || read[n - 1] != partition) {
                 read[n++] = partition;
@@ -279,7 +280,7 @@ static void note_all(tl_table_reads *tables, size_t n, tl_store *store) {
     tl_free(tables);
 }
 
-void tl_reads_add(tl_reads *r, const tl_plan *plan) {
+void tl_reads_add(tl_reads *r, const tl_plan *plan, const uint8_t *read) {
     tl_store *store = plan->table->store;
     if (!tl_setting_bool(&plan->table->metadata, "note-reads")) {
         return;
@@ -290,7 +291,7 @@ void tl_reads_add(tl_reads *r, const tl_plan *plan) {
     tl_lock_take(&r->lock);
     tl_heat *counts = counts_of(r, plan->table->prefix);
     if (counts) {
-        (void)!tl_heat_add_plan(counts, plan, NULL);
+        (void)!tl_heat_add_plan(counts, plan, read, NULL);
     }
     if (r->noted_us == 0) {
         r->noted_us = now;

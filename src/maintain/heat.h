@@ -27,8 +27,9 @@ typedef struct tl_heat {
 void tl_heat_free(tl_heat *h);
 double tl_heat_of(const tl_heat *h, int32_t partition); /* 0 = not read */
 
-/* The partitions that a plan reads, each once, added to `h` with 1. Tables without a time partition have none. */
-tl_status tl_heat_add_plan(tl_heat *h, const tl_plan *plan, tl_error *err) TL_CHECKED;
+/* The partitions that a plan reads, each once, added to `h` with 1; those of its files whose flag in `read` is set (one
+ * a file; NULL = all). Tables without a time partition have none. */
+tl_status tl_heat_add_plan(tl_heat *h, const tl_plan *plan, const uint8_t *read, tl_error *err) TL_CHECKED;
 
 /* What is noted of a table, as of `now_us`. Missing or garbage: none. Fails only when memory ends. */
 tl_status tl_heat_load(tl_store *store, const char *prefix, int64_t now_us, tl_heat *out, tl_error *err) TL_CHECKED;
@@ -45,8 +46,9 @@ typedef struct tl_reads {
     int64_t noted_us; /* monotonic: when counts were last noted */
 } tl_reads;
 void tl_reads_init(tl_reads *r);
-/* Counts a plan; notes all counts when the last time is long ago. Best effort, from any thread. */
-void tl_reads_add(tl_reads *r, const tl_plan *plan);
+/* Counts a plan as tl_heat_add_plan does; notes all counts when the last time is long ago. Best effort, from any
+ * thread. */
+void tl_reads_add(tl_reads *r, const tl_plan *plan, const uint8_t *read);
 /* Notes what is not noted yet, and frees. */
 void tl_reads_end(tl_reads *r, tl_store *store);
 
