@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "maintain/heat.h"
+#include "read/read.h"
 
 void tl_objects_free(tl_objects *o) {
     tl_free(o->items);
@@ -99,6 +100,7 @@ bool tl_object_is_fixed(const tl_table *t, const char *key) {
     size_t len = strlen(name);
     const char *end = ".metadata.json", *zipped = ".metadata.json.gz";
     return strcmp(name, "version-hint.text") == 0 || strcmp(name, "timelake-head") == 0 ||
+           strcmp(name, TL_OLDER_NAME) == 0 ||
            strcmp(name, TL_HEAT_NAME) == 0 || (len > strlen(end) && strcmp(name + len - strlen(end), end) == 0) ||
            (len > strlen(zipped) && strcmp(name + len - strlen(zipped), zipped) == 0);
 }

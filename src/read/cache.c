@@ -205,6 +205,35 @@ void tl_older_cache_put(tl_known_part *p) {
     }
 }
 
+tl_status tl_older_cache_list(tl_file_id table, tl_known_part ***out, int64_t *n) {
+    int64_t cap = 0;
+    *out = NULL;
+    *n = 0;
+    tl_lock_take(&lock);
+    for (const node *at = newest; at; at = at->older) {
+        cap += at->part->table.a == table.a && at->part->table.b == table.b && at->part->n > 0;
+    }
+    *out = tl_alloc_array((size_t)cap, sizeof(tl_known_part *));
+    for (const node *at = *out ? newest : NULL; at; at = at->older) {
+        if (at->part->table.a == table.a && at->part->table.b == table.b && at->part->n > 0) {
+            (*out)[(*n)++] = tl_known_part_retain(at->part);
+        }
+    }
+    tl_lock_give(&lock);
+    return *out ? TL_OK : TL_NO_MEMORY;
+}
+
+/* Remembered as a partition without files. */
+bool tl_older_cache_first(tl_file_id table) {
+    tl_known_part *asked = tl_older_cache_get(table, UINT64_MAX);
+    bool first = asked == NULL;
+    if (first && (asked = tl_known_part_create(table, UINT64_MAX, 0))) {
+        tl_older_cache_put(asked);
+    }
+    tl_known_part_release(asked);
+    return first;
+}
+
 void tl_read_forget(void) {
     tl_lock_take(&lock);
     node *all = newest;

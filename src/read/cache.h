@@ -44,6 +44,10 @@ const tl_known_file *tl_known_part_find(const tl_known_part *p, tl_file_id id); 
 
 /* The partition as it was put last, retained; NULL = not there. */
 tl_known_part *tl_older_cache_get(tl_file_id table, uint64_t partition);
+/* All partitions of a table that are there, each retained; caller frees the array. */
+tl_status tl_older_cache_list(tl_file_id table, tl_known_part ***out, int64_t *n);
+/* True the first time it is asked about a table (since tl_read_forget, or since the table fell out of the cache). */
+bool tl_older_cache_first(tl_file_id table);
 /* Retains `p`. Does nothing when memory ends: it is only a cache. */
 void tl_older_cache_put(tl_known_part *p);
 

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "read/cache.h"
+#include "read/kept.h"
 #include "read/older.h"
 #include "read/read_internal.h"
 
@@ -136,8 +137,9 @@ static int64_t take_known(hider *h, const part *p, const tl_known_part *known) {
     for (int64_t i = 0; i < p->n; i++) {
         tl_older_file *f = &h->files[p->files[i]];
         const tl_known_file *k = tl_known_part_find(known, h->ids[p->files[i]]);
-        f->known = k != NULL;
-        f->older = k ? tl_bitmap_retain(k->older) : NULL;
+        bool fits = k && (!k->older || k->older->n_rows == f->live->file.record_count);
+        f->known = fits;
+        f->older = fits ? tl_bitmap_retain(k->older) : NULL;
         found += f->known;
     }
     return found;
@@ -160,6 +162,10 @@ static what consult(hider *h, part *p) {
         h->ids[p->files[i]] = tl_older_file_id(h->files[p->files[i]].live);
     }
     tl_known_part *known = tl_older_cache_get(h->table, h->partitions[p->files[0]]);
+    if (!known && tl_older_cache_first(h->table)) {
+        tl_older_load(h->plan->table, h->table);
+        known = tl_older_cache_get(h->table, h->partitions[p->files[0]]);
+    }
     int64_t found = known && known->n <= p->n ? take_known(h, p, known) : 0;
     if (known && found < known->n) { /* files have gone: what hid rows may have gone with them */
         forget_known(h, p);

@@ -19,6 +19,7 @@ typedef struct tl_key_filter {
 typedef struct tl_plan_options {
     const tl_snapshot *snapshot; /* NULL = current */
     bool keep_copies;            /* no dedup */
+    bool merge;                  /* strategy `merge`: older copies are not looked for here, tl_scan_open merges */
     bool names;                  /* fill tl_plan_file.names */
     bool has_time;               /* time in [from_us, to_us) */
     int64_t from_us, to_us;
@@ -61,6 +62,10 @@ tl_status tl_plan_create(tl_table *table, const tl_plan_options *options, tl_pla
  * Hidden are rows that a delete file has, and rows of which another of these files has a later copy. */
 tl_status tl_plan_beside(tl_table *table, const tl_live_file *added, int64_t n_added, tl_pool *pool, tl_plan **out,
                          tl_error *err) TL_CHECKED;
+/* What a writer does after a commit so that readers which know nothing yet need not look for all older copies: from
+ * time to time what is known is kept beside the table, as metadata/timelake-older. Best effort; only a cache. */
+#define TL_OLDER_NAME "timelake-older"
+void tl_older_publish(tl_table *t, tl_pool *pool);
 /* Gives back the memory in which the process keeps what it knows about older copies (at most 64 MB); plans that are
  * there keep theirs. */
 void tl_read_forget(void);
