@@ -77,7 +77,8 @@ static tl_manifest_entry entry_for(const deleting *d, const tl_data_file *f, con
 
 /* ---- position delete files ---- */
 
-/* Bounds of the path: equal and not cut, from which readers see which data file it is for. */
+/* Bounds of the path: equal and not cut, from which readers see which data file it is for. Deletion vectors have them
+ * too: pyiceberg, and polars with it, do not look at field 143. */
 static tl_status position_stats(deleting *d, const tl_data_file *f, const tl_row_deletes *r, tl_data_file *out,
                                 tl_error *err) {
     int64_t first = 0, last = f->record_count - 1;
@@ -168,6 +169,7 @@ static tl_status write_vectors(deleting *d, tl_error *err) {
             d->added[i].file.format = "PUFFIN";
             d->added[i].file.content_offset = vectors[i].offset;
             d->added[i].file.content_size = vectors[i].length;
+            status = position_stats(d, f, r, &d->added[i].file, err);
             count_added(d, r->n_set, true);
         }
     }
