@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/num.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/session.h"
@@ -170,9 +171,14 @@ static tl_status run_text(job *j, const char *sql, tl_error *err) {
  * when it is neither, the names of all others are wanted for "Did you mean". */
 static tl_status run_known(job *j, tl_bytes statement, const char *sql, tl_error *err) {
     static const char missing[] = "Catalog Error: Table ";
+    tl_buf instead = {0};
     TL_TRY(tl_session_prepare(j->session, statement, err));
     j->begun = false;
-    tl_status status = run_text(j, sql, err);
+    tl_status status = tl_session_narrow(j->session, statement, &instead, err);
+    if (status == TL_OK) {
+        status = run_text(j, instead.len && j->format != TL_OUTPUT_PARQUET ? (const char *)instead.data : sql, err);
+    }
+    tl_buf_free(&instead);
     if (status == TL_OK || strncmp(err->message, missing, sizeof missing - 1) != 0 || j->begun) {
         return status;
     }
@@ -230,6 +236,28 @@ static tl_status apply_settings(job *j, tl_error *err) {
     return TL_OK;
 }
 
+/* --snapshot, --as-of, --dedup */
+static tl_status apply_version(job *j, tl_error *err) {
+    const char *snapshot = tl_value(j->cli, "snapshot"), *as_of = tl_value(j->cli, "as-of");
+    const char *dedup = tl_value(j->cli, "dedup");
+    tl_version_want want = {.dedup = -1, .has_as_of = as_of != NULL};
+    bool zoned, on;
+    if (snapshot && as_of) {
+        return tl_usage(j->cli, err, "give --snapshot or --as-of, not both");
+    }
+    if (snapshot && (tl_parse_i64(tl_bytes_of(snapshot), &want.snapshot_id) != TL_PARSE_OK || want.snapshot_id <= 0)) {
+        return tl_usage(j->cli, err, "--snapshot wants the id of a snapshot, not \"%s\"", snapshot);
+    }
+    if (as_of && tl_parse_timestamp(tl_bytes_of(as_of), &want.as_of_us, &zoned) != TL_PARSE_OK) {
+        return tl_usage(j->cli, err, "--as-of wants a time such as 2026-01-31T10:30:00Z, not \"%s\"", as_of);
+    }
+    if (dedup && tl_parse_bool(tl_bytes_of(dedup), &on) != TL_PARSE_OK) {
+        return tl_usage(j->cli, err, "--dedup is on or off, not \"%s\"", dedup);
+    }
+    tl_session_want(j->session, &want);
+    return dedup ? tl_session_set(j->session, "read-dedup", on ? "true" : "false", err) : TL_OK;
+}
+
 static tl_status run_in_session(job *j, tl_error *err) {
     const char *name_space = tl_value(j->cli, "namespace");
     char ns[256], table[256];
@@ -244,6 +272,7 @@ static tl_status run_in_session(job *j, tl_error *err) {
     TL_TRY(status);
     TL_TRY(tl_session_open(j->cli->lake, ns, j->cli->threads, &j->session, err));
     TL_TRY(apply_settings(j, err));
+    TL_TRY(apply_version(j, err));
     if (j->cli->n_operands > 0 && strcmp(j->cli->operands[0], "-") != 0) {
         return run_all(j, tl_bytes_of(j->cli->operands[0]), err);
     }
@@ -282,6 +311,9 @@ static const tl_flag flags[] = {
     {"json", 0, NULL, "The same as --format json."},
     {"output", 0, "FILE", "Writes there instead of to standard output."},
     {"namespace", 0, "NAME", "Where tables without a namespace are looked for. Default: default."},
+    {"dedup", 0, "on|off", "Whether only the last write of each (series, time) is seen. Default: as the table says."},
+    {"snapshot", 0, "ID", "Reads this snapshot of the table instead of the newest (timelake info lists them)."},
+    {"as-of", 0, "TIME", "Reads the tables as they were at this time (UTC unless it has an offset)."},
     {"set", 0, "NAME=VALUE",
      "A setting for this call, of Timelake's (read-dedup=false) or of DuckDB's (threads=2). May be "
      "repeated."},

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/narrow.h"
 #include "cli/split.h"
 #include "table/settings.h"
 
@@ -26,8 +27,11 @@ struct tl_session {
     tl_duck duck;
     duckdb_client_context context;
     bool defining;
+    bool changed; /* names may mean something else by now */
+    char name_space[256];
     tl_version_want want;
     tl_versions *versions;
+    tl_narrow narrow; /* of the statement being run */
     pin *pins;
     size_t n_pins, cap_pins;
     known_table *tables;
@@ -115,6 +119,7 @@ tl_status tl_session_open(tl_lake *lake, const char *name_space, unsigned thread
         return tl_fail_memory(err, sizeof *s);
     }
     s->lake = lake;
+    (void)snprintf(s->name_space, sizeof s->name_space, "%s", name_space);
     tl_lock_init(&s->lock);
     s->versions = tl_versions_create();
     tl_status status = s->versions ? tl_duck_open(threads, &s->duck, err) : tl_fail_memory(err, sizeof *s);
@@ -218,9 +223,21 @@ void tl_session_want(tl_session *s, const tl_version_want *want) {
 static tl_status find_version(tl_session *s, const char *name, tl_read_version **out, tl_error *err) {
     char *dedup = NULL;
     tl_version_want want = s->want;
+    const tl_narrow *n = &s->narrow;
+    bool narrow = n->table && strcmp(n->table, name) == 0;
     TL_TRY(session_value(s, "read-dedup", &dedup, err));
     want.dedup = *dedup ? strcmp(dedup, "true") == 0 : -1;
     tl_free(dedup);
+    if (narrow && n->kind == TL_SHAPE_NEWEST) {
+        return tl_versions_newest(s->versions, s->lake, name, &want, n->limit, out, err);
+    }
+    if (narrow && n->kind == TL_SHAPE_WHERE) {
+        want.has_time = n->has_time;
+        want.from_us = n->from_us;
+        want.to_us = n->to_us;
+        want.keys = n->keys;
+        want.n_keys = n->n_keys;
+    }
     return tl_versions_get(s->versions, s->lake, name, &want, out, err);
 }
 
@@ -278,11 +295,30 @@ void tl_session_forget(tl_session *s) {
         tl_free(s->pins[i].name);
     }
     s->n_pins = 0;
+    tl_narrow_clear(&s->narrow);
     tl_lock_give(&s->lock);
+}
+
+/* The newest rows by the last-value index; `*done` stays false when there is none to be trusted. */
+static tl_status select_latest(tl_session *s, const char *full_name, tl_buf *out, bool *done, tl_error *err) {
+    tl_table *table = NULL;
+    TL_TRY(tl_lake_table(s->lake, full_name, &table, err));
+    tl_status status = tl_latest_index_sql(table, out, err);
+    tl_table_release(table);
+    *done = status == TL_OK;
+    return status == TL_NOT_FOUND ? TL_OK : status;
 }
 
 tl_status tl_session_select(tl_session *s, const char *full_name, tl_buf *out, tl_error *err) {
     tl_read_version *version;
+    bool done = false;
+    if (s->narrow.kind == TL_SHAPE_LATEST && strcmp(s->narrow.table, full_name) == 0 && !s->want.snapshot_id &&
+        !s->want.has_as_of) {
+        TL_TRY(select_latest(s, full_name, out, &done, err));
+    }
+    if (done) {
+        return TL_OK;
+    }
     TL_TRY(tl_session_version(s, full_name, &version, err));
     tl_status status = tl_buf_add(out, version->sql.data, version->sql.len - 1);
     return status == TL_OK ? TL_OK : tl_fail_memory(err, version->sql.len);
@@ -417,4 +453,79 @@ tl_status tl_session_prepare(tl_session *s, tl_bytes statement, tl_error *err) {
         }
     }
     return TL_OK;
+}
+
+/* ---- less than whole tables ---- */
+
+/* The table that a statement names: in the catalog of the lake, or by its namespace; NULL = none of ours. */
+static const known_table *named(const tl_session *s, const tl_shape *shape) {
+    const char *ns = shape->n_table > 1 ? shape->table[shape->n_table - 2].text : s->name_space;
+    const char *table = shape->table[shape->n_table - 1].text;
+    static const char *const catalogs[] = {"timelake", "memory", "system", "temp"};
+    for (size_t i = 0; i < TL_COUNT(catalogs); i++) {
+        if (shape->n_table == 2 && strcasecmp(ns, catalogs[i]) == 0) {
+            return NULL; /* DuckDB may take it for a catalog */
+        }
+    }
+    if (shape->n_table == 3 && strcasecmp(shape->table[0].text, catalogs[0]) != 0) {
+        return NULL;
+    }
+    const known_table *found = NULL;
+    for (size_t i = 0; i < s->n_tables; i++) {
+        const known_table *t = &s->tables[i];
+        size_t len = (size_t)(t->table - t->name) - 1;
+        if (strlen(ns) == len && strncasecmp(t->name, ns, len) == 0 && strcasecmp(t->table, table) == 0) {
+            if (found) {
+                return NULL;
+            }
+            found = t;
+        }
+    }
+    return found && found->defined ? found : NULL;
+}
+
+/* Statements after which a name may mean another thing: all but those that only read, and settings that are no paths.
+ */
+static bool may_change_names(tl_bytes statement) {
+    static const char *const harmless[] = {"select",   "from",      "with", "values", "explain",
+                                           "describe", "summarize", "show", "pivot",  "unpivot"};
+    char word[2][24];
+    tl_sql_word(statement, 0, word[0], sizeof word[0]);
+    tl_sql_word(statement, 1, word[1], sizeof word[1]);
+    for (size_t i = 0; i < TL_COUNT(harmless); i++) {
+        if (strcmp(word[0], harmless[i]) == 0) {
+            return false;
+        }
+    }
+    return strcmp(word[0], "set") != 0 || (strcmp(word[1], "threads") != 0 && strcmp(word[1], "timelake") != 0);
+}
+
+static tl_status count_text(tl_session *s, const tl_shape *shape, tl_buf *instead, tl_error *err) {
+    tl_read_version *version;
+    TL_TRY(tl_session_version(s, s->narrow.table, &version, err));
+    tl_status status = tl_buf_printf(instead, "SELECT CAST(%lld AS BIGINT) AS ",
+                                     (long long)(version->plan->rows - version->plan->hidden_rows));
+    if (status == TL_OK) {
+        status = tl_duck_quote_name(instead, *shape->alias.text ? shape->alias.text : "count_star()");
+    }
+    if (status == TL_OK) {
+        status = tl_buf_add_byte(instead, 0);
+    }
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, instead->len);
+}
+
+tl_status tl_session_narrow(tl_session *s, tl_bytes statement, tl_buf *instead, tl_error *err) {
+    tl_shape shape;
+    s->changed = s->changed || may_change_names(statement);
+    tl_shape_of(statement, &shape);
+    const known_table *t = s->changed || shape.kind == TL_SHAPE_OTHER ? NULL : named(s, &shape);
+    if (!t) {
+        return TL_OK;
+    }
+    tl_table *table = NULL;
+    TL_TRY(tl_lake_table(s->lake, t->name, &table, err));
+    tl_narrow_clear(&s->narrow);
+    tl_status status = tl_narrow_of(&shape, table, &s->narrow, err);
+    tl_table_release(table);
+    return status == TL_OK && s->narrow.kind == TL_SHAPE_COUNT ? count_text(s, &shape, instead, err) : status;
 }

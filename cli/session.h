@@ -30,6 +30,11 @@ tl_status tl_session_set(tl_session *s, const char *name, const char *value, tl_
 tl_status tl_session_prepare(tl_session *s, tl_bytes statement, tl_error *err) TL_CHECKED;
 const char *tl_session_broken(const tl_session *s);
 
+/* After prepare: looks whether less than a whole table answers the statement (cli/shape.h), and reads no more of it
+ * then. When counts alone do, `instead` gets the statement to run in its place, NUL-terminated; else it stays empty.
+ * Only while nothing that the session has run could have given a table's name another meaning. */
+tl_status tl_session_narrow(tl_session *s, tl_bytes statement, tl_buf *instead, tl_error *err) TL_CHECKED;
+
 /* Lets go of the versions that the statement before has used. */
 void tl_session_forget(tl_session *s);
 

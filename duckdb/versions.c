@@ -291,7 +291,8 @@ static tl_read_version *known(tl_versions *v, const record *want) {
     for (size_t i = v->n; i-- > 0 && !found;) {
         record *r = &v->records[i];
         if (r->made && r->lake == want->lake && r->version == want->version && r->snapshot_id == want->snapshot_id &&
-            r->keep_copies == want->keep_copies && strcmp(r->name, want->name) == 0 && same_text(r->uuid, want->uuid)) {
+            r->keep_copies == want->keep_copies && strcmp(r->name, want->name) == 0 &&
+            same_text(r->uuid, want->uuid) && same_narrowing(r, want)) {
             found = use(r);
         }
     }
@@ -352,7 +353,9 @@ static tl_status part_of(const tl_read_version *whole, const bool *wanted, tl_re
     }
     part->references = 1;
     part->handle = whole->handle;
+    part->lake = whole->lake;
     part->plan = tl_plan_retain(whole->plan);
+    part->read = tl_calloc((size_t)part->plan->n_scan, sizeof *part->read);
     part->schema = whole->schema;
     tl_status status = tl_scan_some_sql(part->plan, part->schema, part->handle, wanted, &part->sql, err);
     if (status == TL_OK && tl_buf_add_byte(&part->sql, 0) != TL_OK) {
