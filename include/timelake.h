@@ -265,6 +265,7 @@ typedef struct tl_scan_params {
     const char *const *series;  /* "column=value" texts ended by NULL: rows whose key columns print so; NULL = all */
     int64_t snapshot_id;        /* an older snapshot; 0 = the newest */
     int keep_copies;            /* 1: older copies of a (series, time) are not left out */
+    const char *dedup_strategy; /* "auto", "keys-first", "merge"; NULL = the table's read-dedup-strategy */
 } tl_scan_params;
 
 /* Reads a table as a stream of batches; each (series, time) stands once, with its latest write. The stream keeps its

@@ -91,8 +91,22 @@ static tl_status find_keys(const tl_table *table, const tl_schema *schema, const
     return TL_OK;
 }
 
+/* The call's strategy, else the table's. */
+static tl_status find_strategy(const tl_table *table, const char *asked, request *r, tl_error *err) {
+    char *canonical = NULL;
+    if (asked) {
+        const tl_setting *setting;
+        TL_TRY(tl_setting_check("read-dedup-strategy", asked, TL_LEVEL_SESSION, &setting, &canonical, err));
+    }
+    const char *name = canonical ? canonical : tl_setting_text(&table->metadata, "read-dedup-strategy");
+    r->plan.merge = strcmp(name, "merge") == 0;
+    tl_free(canonical);
+    return TL_OK;
+}
+
 static tl_status resolve(const tl_table *table, const tl_scan_params *p, request *r, tl_error *err) {
     r->plan.keep_copies = !tl_setting_bool(&table->metadata, "read-dedup");
+    TL_TRY(find_strategy(table, p ? p->dedup_strategy : NULL, r, err));
     if (!p) {
         return TL_OK;
     }

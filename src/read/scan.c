@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nanoarrow/nanoarrow.h"
+#include "read/merge.h"
 #include "read/rows.h"
 #include "read/selection.h"
 
@@ -12,6 +13,7 @@ typedef struct scan {
     const tl_schema *schema;
     tl_bytes *only;
     tl_projection projection;
+    tl_merge *merge; /* NULL = hidden rows say what is left out */
     tl_selection selection;
     tl_open_file file;
     bool open;
@@ -35,6 +37,9 @@ static int errno_of(tl_status status) {
 /* The next row group with wanted rows; out->release NULL at the end. */
 static tl_status next_batch(scan *s, struct ArrowArray *out, tl_error *err) {
     out->release = NULL;
+    if (s->merge) {
+        return tl_merge_next(s->merge, out, err);
+    }
     for (;;) {
         if (!s->open) {
             if (s->next_file == s->plan->n_scan) {
@@ -88,6 +93,7 @@ static void scan_free(scan *s) {
     if (s->open) {
         tl_open_file_close(&s->file);
     }
+    tl_merge_free(s->merge);
     tl_selection_free(&s->selection);
     tl_projection_free(&s->projection);
     tl_plan_release(s->plan);
@@ -134,6 +140,10 @@ tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int3
     tl_status status = copy_options(s, options, err);
     if (status == TL_OK) {
         status = tl_projection_make(s->schema, columns, n_columns, &s->projection, err);
+    }
+    bool merge = options && options->merge && !options->keep_copies && plan->table->contract.dedup;
+    if (status == TL_OK && merge) {
+        status = tl_merge_create(plan, &s->options, s->only, columns, n_columns, &s->merge, err);
     }
     if (status != TL_OK) {
         scan_free(s);
