@@ -5,9 +5,9 @@
  * metadata -> one sync of all of them and of the data files -> the put that decides. A lost race begins again with the
  * newest version; only metadata is written anew. All attempts use one snapshot id.
  *
- * Syncs of a commit to a local disk, which are what it waits for: each data file and its folder, manifest, list, index
- * (their writing is started together), metadata/ once for them; then the metadata file and metadata/ again. Fewer would
- * let the metadata be on the disk before something it names.
+ * Syncs of a commit to a local disk, which are what it waits for: each data file and its folder, manifest, list, index,
+ * the metadata's contents under a temporary name, and metadata/ once for them, all side by side; then, once the
+ * metadata has its name, metadata/ again. Fewer would let the metadata be on the disk before something it names.
  *
  * Policy upsert: each attempt asks anew which rows its own replace in the version that it builds on, and writes their
  * deletes (deletes.h) with its other objects.
@@ -35,7 +35,6 @@ typedef struct append {
     const char *added_uri; /* NULL = not written yet */
     int64_t added_length;
     const char *touched;
-    bool synced; /* data files and manifest are on the disk */
     /* for this attempt */
     tl_arena arena;
     tl_key_list keys;
@@ -224,25 +223,25 @@ static tl_status remember_batch(const append *a, tl_metadata *next, tl_error *er
     return status;
 }
 
-static tl_status sync_all(append *a, tl_error *err) {
+/* Puts the version after all that it names: what the disk does not have yet is synced beside its contents. */
+static tl_status put_version(append *a, tl_next *next, tl_table **out, tl_error *err) {
     const tl_staged *s = a->staged;
-    size_t n = a->keys.n, extra = a->synced ? 0 : a->kept_keys.n + (size_t)s->n_files;
-    const char **keys = tl_alloc_array(n + extra, sizeof *keys);
+    size_t n = 0;
+    const char **keys = tl_alloc_array((size_t)s->n_files + a->kept_keys.n + a->keys.n, sizeof *keys);
     if (!keys) {
-        return tl_fail_memory(err, (n + extra) * sizeof *keys);
+        tl_metadata_free(&next->metadata);
+        return tl_fail_memory(err, ((size_t)s->n_files + a->kept_keys.n + a->keys.n) * sizeof *keys);
     }
-    size_t at = 0;
-    for (size_t i = 0; !a->synced && i < (size_t)s->n_files; i++) {
-        keys[at++] = s->keys[i];
+    for (size_t i = 0; i < (size_t)s->n_files; i++) {
+        keys[n++] = s->keys[i];
     }
-    for (size_t i = 0; !a->synced && i < a->kept_keys.n; i++) {
-        keys[at++] = a->kept_keys.items[i];
+    for (size_t i = 0; i < a->kept_keys.n; i++) {
+        keys[n++] = a->kept_keys.items[i];
     }
-    for (size_t i = 0; i < n; i++) {
-        keys[at++] = a->keys.items[i];
+    for (size_t i = 0; i < a->keys.n; i++) {
+        keys[n++] = a->keys.items[i];
     }
-    tl_status status = tl_store_sync(a->t->store, keys, at, err);
-    a->synced = a->synced || status == TL_OK;
+    tl_status status = tl_commit_put_version_after(a->t, next, a->snapshot_id, keys, n, out, err);
     tl_free(keys);
     return status;
 }
@@ -272,9 +271,6 @@ static tl_status prepare(append *a, tl_next *next, tl_error *err) {
     if (status == TL_OK) {
         status = remember_batch(a, &next->metadata, err);
     }
-    if (status == TL_OK && !a->options->no_sync) {
-        status = sync_all(a, err);
-    }
     if (status != TL_OK) {
         tl_metadata_free(&next->metadata);
     }
@@ -303,7 +299,8 @@ static tl_status attempt(append *a, tl_commit_result *result, tl_table **out, tl
     }
     tl_next next;
     TL_TRY(prepare(a, &next, err));
-    return tl_commit_put_version(a->t, &next, a->snapshot_id, a->options->no_sync, out, err);
+    return a->options->no_sync ? tl_commit_put_version(a->t, &next, a->snapshot_id, true, out, err)
+                               : put_version(a, &next, out, err);
 }
 
 static tl_status gave_up(const append *a, int32_t attempts, tl_error *err) {

@@ -144,6 +144,10 @@ int64_t tl_commit_new_snapshot_id(const tl_table *t);
 tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
                                 tl_error *err) TL_CHECKED;
 
+/* The same, durable, after the objects `keys` (put with TL_PUT_LATER) are; one wait less than syncing them before. */
+tl_status tl_commit_put_version_after(tl_table *base, tl_next *next, int64_t snapshot_id, const char *const *keys,
+                                      size_t n, tl_table **out, tl_error *err) TL_CHECKED;
+
 /* How often a commit is attempted: the option, else the table's setting. */
 int32_t tl_commit_attempts(const tl_table *t, int32_t option);
 

@@ -155,9 +155,16 @@ static tl_status check_alive(tl_table *base, const char *key, tl_bytes json, int
     return tl_fail(err, TL_EXISTS, "%s: the table is at version %lld already", key, (long long)newest);
 }
 
+/* What the version names and the disk may not have yet. */
+typedef struct unsynced {
+    const char *const *keys;
+    size_t n;
+} unsynced;
+
 static tl_status put_and_settle(tl_table *base, const char *key, tl_bytes json, int64_t snapshot_id, bool no_sync,
-                                tl_error *err) {
-    tl_status status = tl_store_put_if_absent(base->store, key, json, no_sync ? TL_PUT_LATER : TL_PUT_SYNC, err);
+                                const unsynced *before, tl_error *err) {
+    tl_status status = no_sync ? tl_store_put_if_absent(base->store, key, json, TL_PUT_LATER, err)
+                               : tl_store_put_after(base->store, key, json, before->keys, before->n, err);
     if (status == TL_UNKNOWN) {
         bool found = false, there;
         int64_t newest;
@@ -170,8 +177,8 @@ static tl_status put_and_settle(tl_table *base, const char *key, tl_bytes json, 
     return status == TL_OK ? check_alive(base, key, json, snapshot_id, err) : status;
 }
 
-tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
-                                tl_error *err) {
+static tl_status put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, const unsynced *before,
+                             tl_table **out, tl_error *err) {
     *out = NULL;
     char ns[256], name[256];
     tl_buf json = {0};
@@ -185,7 +192,7 @@ tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_
         status = tl_table_of(base->store, ns, name, base->version + 1, key, &next->metadata, &t, err);
     }
     if (status == TL_OK) {
-        status = put_and_settle(base, key, tl_buf_bytes(&json), snapshot_id, no_sync, err);
+        status = put_and_settle(base, key, tl_buf_bytes(&json), snapshot_id, no_sync, before, err);
     }
     if (status == TL_OK) {
         t->head_us = base->head_us;
@@ -197,4 +204,14 @@ tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_
     tl_buf_free(&json);
     tl_free(key);
     return status;
+}
+
+tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
+                                tl_error *err) {
+    return put_version(base, next, snapshot_id, no_sync, &(unsynced){0}, out, err);
+}
+
+tl_status tl_commit_put_version_after(tl_table *base, tl_next *next, int64_t snapshot_id, const char *const *keys,
+                                      size_t n, tl_table **out, tl_error *err) {
+    return put_version(base, next, snapshot_id, false, &(unsynced){keys, n}, out, err);
 }

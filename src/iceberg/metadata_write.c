@@ -2,6 +2,7 @@
  * Table metadata: tl_metadata to one line of JSON, keys in the order of spec a.3 (snapshots and both logs are left out
  * while there is no snapshot). Comes in: metadata, parsed or made by hand. Goes out: text appended to a buffer.
  */
+#include "base/num.h"
 #include "iceberg/json.h"
 #include "iceberg/json_internal.h"
 #include "iceberg/metadata.h"
@@ -9,6 +10,13 @@
 static tl_status put_key_text(tl_buf *out, const char *key_and_colon, const char *text, tl_error *err) {
     TL_TRY(tl_buf_add_text(out, key_and_colon));
     return tl_json_put_string(out, text, err);
+}
+
+static tl_status put_key_number(tl_buf *out, const char *key_and_colon, int64_t value) {
+    char text[TL_NUM_TEXT];
+    size_t n = tl_print_i64(value, text);
+    TL_TRY(tl_buf_add_text(out, key_and_colon));
+    return tl_buf_add(out, text, n);
 }
 
 static tl_status comma(tl_buf *out, int32_t i) {
@@ -71,14 +79,14 @@ static tl_status put_sort_orders(tl_buf *out, const tl_metadata *m, tl_error *er
 }
 
 static tl_status put_snapshot(tl_buf *out, const tl_snapshot *s, bool v1, tl_error *err) {
-    TL_TRY(tl_buf_printf(out, "{\"snapshot-id\":%lld", (long long)s->snapshot_id));
+    TL_TRY(put_key_number(out, "{\"snapshot-id\":", s->snapshot_id));
     if (s->parent_id != -1) {
-        TL_TRY(tl_buf_printf(out, ",\"parent-snapshot-id\":%lld", (long long)s->parent_id));
+        TL_TRY(put_key_number(out, ",\"parent-snapshot-id\":", s->parent_id));
     }
     if (!v1) {
-        TL_TRY(tl_buf_printf(out, ",\"sequence-number\":%lld", (long long)s->sequence_number));
+        TL_TRY(put_key_number(out, ",\"sequence-number\":", s->sequence_number));
     }
-    TL_TRY(tl_buf_printf(out, ",\"timestamp-ms\":%lld", (long long)s->timestamp_ms));
+    TL_TRY(put_key_number(out, ",\"timestamp-ms\":", s->timestamp_ms));
     if (s->manifest_list) {
         TL_TRY(put_key_text(out, ",\"manifest-list\":", s->manifest_list, err));
     } else {
@@ -94,7 +102,7 @@ static tl_status put_snapshot(tl_buf *out, const tl_snapshot *s, bool v1, tl_err
         TL_TRY(put_texts(out, s->summary, s->n_summary, err));
     }
     if (s->schema_id != -1) {
-        TL_TRY(tl_buf_printf(out, ",\"schema-id\":%d", s->schema_id));
+        TL_TRY(put_key_number(out, ",\"schema-id\":", s->schema_id));
     }
     if (s->has_rows) {
         TL_TRY(tl_buf_printf(out, ",\"first-row-id\":%lld,\"added-rows\":%lld", (long long)s->first_row_id,
@@ -109,8 +117,9 @@ static tl_status put_logs(tl_buf *out, const tl_metadata *m, tl_error *err) {
         TL_TRY(tl_buf_add_text(out, ",\"snapshot-log\":["));
         for (int32_t i = 0; i < m->n_snapshot_log; i++) {
             const tl_log_entry *e = &m->snapshot_log[i];
-            TL_TRY(tl_buf_printf(out, "%s{\"snapshot-id\":%lld,\"timestamp-ms\":%lld}", i ? "," : "",
-                                 (long long)e->snapshot_id, (long long)e->timestamp_ms));
+            TL_TRY(put_key_number(out, i ? ",{\"snapshot-id\":" : "{\"snapshot-id\":", e->snapshot_id));
+            TL_TRY(put_key_number(out, ",\"timestamp-ms\":", e->timestamp_ms));
+            TL_TRY(tl_buf_add_byte(out, '}'));
         }
         TL_TRY(tl_buf_add_byte(out, ']'));
     }
@@ -119,7 +128,8 @@ static tl_status put_logs(tl_buf *out, const tl_metadata *m, tl_error *err) {
         for (int32_t i = 0; i < m->n_metadata_log; i++) {
             const tl_log_entry *e = &m->metadata_log[i];
             TL_TRY(put_key_text(out, i ? ",{\"metadata-file\":" : "{\"metadata-file\":", e->file, err));
-            TL_TRY(tl_buf_printf(out, ",\"timestamp-ms\":%lld}", (long long)e->timestamp_ms));
+            TL_TRY(put_key_number(out, ",\"timestamp-ms\":", e->timestamp_ms));
+            TL_TRY(tl_buf_add_byte(out, '}'));
         }
         TL_TRY(tl_buf_add_byte(out, ']'));
     }

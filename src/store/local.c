@@ -283,6 +283,32 @@ static tl_status local_put(tl_store *self, const char *key, tl_bytes data, bool 
     return TL_OK;
 }
 
+/* The contents wait for the disk together with what must be on it before; then the name decides. */
+static tl_status local_put_after(tl_store *self, const char *key, tl_bytes data, const char *const *keys, size_t n,
+                                 tl_error *err) {
+    tl_local *l = (tl_local *)self;
+    struct stat st;
+    if (fstatat(l->root, key, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return tl_fail(err, TL_EXISTS, "%s/%s: is there already", l->base.root_uri + 7, key);
+    }
+    temp_file t;
+    TL_TRY(temp_open(l, key, &t, err));
+    if (!write_all(t.fd, data)) {
+        int code = errno;
+        temp_drop(l, &t);
+        tl_status status = tl_local_fail(l, key, code, err);
+        return status == TL_NOT_FOUND ? TL_IO : status;
+    }
+    TL_TRY(temp_seal(l, key, &t, TL_PUT_LATER, err));
+    tl_status status = tl_local_sync_with(l, keys, n, t.path, err);
+    if (status != TL_OK) {
+        temp_drop(l, &t);
+        return status;
+    }
+    TL_TRY(name_if_absent(l, key, &t, err));
+    return tl_local_sync_folders(l, &key, 1, err) == TL_OK ? TL_OK : TL_UNKNOWN;
+}
+
 /* ---- writers ---- */
 
 enum { WRITER_BUFFER = 1 << 16, WRITEBACK_STEP = 1 << 23, WRITEBACK_LEAST = 1 << 18 };
@@ -401,6 +427,7 @@ static tl_status local_remove(tl_store *self, const char *key, tl_error *err) {
 
 static void local_close(tl_store *self) {
     tl_local *l = (tl_local *)self;
+    tl_pool_free(l->sync_pool);
     (void)close(l->root);
     tl_lock_free(&l->lock);
     tl_free(l->durable.slots);
@@ -414,6 +441,7 @@ static const tl_store_ops local_ops = {
     .get = local_get,
     .size = local_size,
     .put = local_put,
+    .put_after = local_put_after,
     .open_writer = local_open_writer,
     .writer_write = local_writer_write,
     .writer_finish = local_writer_finish,

@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "store/local.h"
 
 /* Hashes of folders whose own entry, and those of all folders above, are known to be on the disk. */
@@ -17,6 +18,8 @@ typedef struct tl_local {
     int root;     /* the root directory; all access is relative to it */
     tl_lock lock; /* over `durable` */
     tl_folder_set durable;
+    tl_pool *sync_pool; /* NULL = not made yet; used by who has `syncing` */
+    _Atomic bool syncing;
 } tl_local;
 
 #define TL_KEY_MAX 4096
@@ -36,6 +39,10 @@ void tl_local_folder_made(tl_local *l, const char *folder);
 /* Makes the entries of the keys durable: their folders, and what is not known of the chain above. */
 tl_status tl_local_sync_folders(tl_local *l, const char *const *keys, size_t n, tl_error *err);
 tl_status tl_local_sync(tl_store *self, const char *const *keys, size_t n, tl_error *err);
+
+/* The same for the contents of the file `path` and for keys with their entries, side by side. `path` gets its name
+ * later: its entry is not asked for. */
+tl_status tl_local_sync_with(tl_local *l, const char *const *keys, size_t n, const char *path, tl_error *err);
 
 /* Data and size of an open file to the disk. False with errno. */
 bool tl_local_flush(int fd);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -220,8 +221,9 @@ static tl_status sync_one(void *ctx, size_t i, unsigned worker, tl_error *err) {
                           : sync_folder(s->store, s->folders->items[i - s->n_files], err);
 }
 
+/* With a thread for each file that is of no use. */
 static void start_writing(tl_local *l, const char *const *files, size_t n) {
-    for (size_t i = 0; i < n && n > 1; i++) {
+    for (size_t i = 0; i < n && n > THREADS; i++) {
         int fd = openat(l->root, files[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0) {
             (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
@@ -230,14 +232,34 @@ static void start_writing(tl_local *l, const char *const *files, size_t n) {
     }
 }
 
+/* The store's threads, made at their first use; NULL when another sync has them. Making threads anew for each commit
+ * costs about as much as a sync. */
+static tl_pool *take_pool(tl_local *l) {
+    if (atomic_exchange(&l->syncing, true)) {
+        return NULL;
+    }
+    if (!l->sync_pool && tl_pool_create(THREADS, &l->sync_pool, NULL) != TL_OK) {
+        l->sync_pool = NULL;
+        atomic_store(&l->syncing, false);
+    }
+    return l->sync_pool;
+}
+
 static tl_status sync_side_by_side(syncing *s, tl_error *err) {
     size_t n = s->n_files + s->folders->n;
-    tl_pool *pool = NULL;
-    if (n > 1 && tl_pool_create(n < THREADS ? (unsigned)n : THREADS, &pool, NULL) != TL_OK) {
+    if (n < 2) {
+        return tl_pool_run(NULL, n, sync_one, s, err);
+    }
+    tl_pool *mine = take_pool(s->store), *pool = mine;
+    if (!mine && tl_pool_create(n < THREADS ? (unsigned)n : THREADS, &pool, NULL) != TL_OK) {
         pool = NULL; /* then one after the other */
     }
     tl_status status = tl_pool_run(pool, n, sync_one, s, err);
-    tl_pool_free(pool);
+    if (mine) {
+        atomic_store(&s->store->syncing, false);
+    } else {
+        tl_pool_free(pool);
+    }
     return status;
 }
 
@@ -260,6 +282,20 @@ static tl_status sync_all(tl_local *l, const char *const *files, size_t n_files,
     }
     list_free(&folders);
     list_free(&chain);
+    return status;
+}
+
+tl_status tl_local_sync_with(tl_local *l, const char *const *keys, size_t n, const char *path, tl_error *err) {
+    const char **files = tl_alloc_array(n + 1, sizeof *files);
+    if (!files) {
+        return tl_fail_memory(err, (n + 1) * sizeof *files);
+    }
+    if (n) {
+        memcpy(files, keys, n * sizeof *files);
+    }
+    files[n] = path;
+    tl_status status = sync_all(l, files, n + 1, keys, n, err);
+    tl_free(files);
     return status;
 }
 

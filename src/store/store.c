@@ -100,6 +100,24 @@ tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl
     return s->ops->put(s, key, data, true, mode, err);
 }
 
+tl_status tl_store_put_after(tl_store *s, const char *key, tl_bytes data, const char *const *keys, size_t n,
+                             tl_error *err) {
+    TL_TRY(check_key(key, err));
+    for (size_t i = 0; i < n; i++) {
+        TL_TRY(check_key(keys[i], err));
+    }
+    if (s->ops->put_after) {
+        return s->ops->put_after(s, key, data, keys, n, err);
+    }
+    if (n) {
+        tl_status synced = s->ops->sync(s, keys, n, err);
+        if (synced != TL_OK) {
+            return synced == TL_UNKNOWN || synced == TL_EXISTS ? TL_IO : synced;
+        }
+    }
+    return s->ops->put(s, key, data, true, TL_PUT_SYNC, err);
+}
+
 tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err) {
     *out = NULL;
     TL_TRY(check_key(key, err));

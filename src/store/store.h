@@ -29,6 +29,9 @@ typedef struct tl_store_ops {
     tl_status (*get)(tl_store *self, const char *key, uint64_t offset, uint64_t len, tl_buf *out, tl_error *err);
     tl_status (*size)(tl_store *self, const char *key, uint64_t *size, tl_error *err);
     tl_status (*put)(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode, tl_error *err);
+    /* tl_store_put_after; NULL = sync, then put. */
+    tl_status (*put_after)(tl_store *self, const char *key, tl_bytes data, const char *const *keys, size_t n,
+                           tl_error *err);
     tl_status (*open_writer)(tl_store *self, const char *key, tl_put_mode mode, tl_object_writer **out, tl_error *err);
     tl_status (*writer_write)(tl_object_writer *w, tl_bytes data, tl_error *err);
     tl_status (*writer_finish)(tl_object_writer *w, tl_error *err); /* frees w, also on failure */
@@ -69,6 +72,12 @@ tl_status tl_store_put(tl_store *s, const char *key, tl_bytes data, tl_put_mode 
  * others: definitely not written. A reader never sees a part of it. */
 tl_status tl_store_put_if_absent(tl_store *s, const char *key, tl_bytes data, tl_put_mode mode,
                                  tl_error *err) TL_CHECKED;
+
+/* The same, durable, after the named keys, put with TL_PUT_LATER, are durable as by tl_store_sync; where that failed
+ * nothing is put, and the status is not TL_UNKNOWN. Local disk: the object's contents are synced beside them, so that
+ * two waits follow each other where sync and put would have three. */
+tl_status tl_store_put_after(tl_store *s, const char *key, tl_bytes data, const char *const *keys, size_t n,
+                             tl_error *err) TL_CHECKED;
 
 /* A large object, piece by piece; visible only after finish. */
 tl_status tl_store_open_writer(tl_store *s, const char *key, tl_put_mode mode, tl_object_writer **out,

@@ -231,6 +231,25 @@ static void sync_takes_many_keys_and_notices_a_missing_one(void **state) {
     }
 }
 
+static void a_put_after_others_waits_for_them_and_keeps_the_first(void **state) {
+    const world *w = *state;
+    tl_store *s = w->store;
+    const char *const keys[] = {"data/a", "metadata/b"}, *const missing[] = {"data/a", "data/none"};
+    assert_int_equal(tl_store_put(s, keys[0], text("a"), TL_PUT_LATER, NULL), TL_OK);
+    assert_int_equal(tl_store_put(s, keys[1], text("b"), TL_PUT_LATER, NULL), TL_OK);
+    /* what is named must be there: else nothing is put, for certain */
+    tl_status status = tl_store_put_after(s, "metadata/v1", text("one"), missing, 2, NULL);
+    assert_true(status != TL_OK && status != TL_UNKNOWN && status != TL_EXISTS);
+    assert_false(tl_store_exists(s, "metadata/v1"));
+    assert_int_equal(tl_store_put_after(s, "metadata/v1", text("one"), keys, 2, NULL), TL_OK);
+    assert_int_equal(tl_store_put_after(s, "metadata/v1", text("two"), keys, 2, NULL), TL_EXISTS);
+    assert_int_equal(tl_store_put_after(s, "metadata/v2", text("two"), NULL, 0, NULL), TL_OK);
+    assert_int_equal(tl_store_put_after(s, "../v2", text("two"), NULL, 0, NULL), TL_INVALID);
+    assert_object(s, "metadata/v1", "one");
+    assert_object(s, "metadata/v2", "two");
+    assert_listing(s, "metadata", true, "metadata/b metadata/v1 metadata/v2");
+}
+
 static void keys_cannot_leave_the_root(void **state) {
     tl_store *s = ((world *)*state)->store;
     const char *bad[] = {"", "/etc/passwd", "../x", "a/../x", "a/..", "a//b", "a/", "./a", "a/./b", "."};
@@ -614,6 +633,7 @@ static void use_everything(tl_store *s) {
         }
     }
     (void)!tl_store_sync(s, keys, 2, NULL);
+    (void)!tl_store_put_after(s, "after", text("x"), keys, 2, NULL);
     (void)!tl_store_get(s, keys[0], &b, NULL);
     (void)!tl_store_list(s, "", true, add_name, names, NULL);
     if (tl_store_key(s, "file:///tmp/x%20y", &key, NULL) == TL_OK) {
@@ -661,6 +681,7 @@ int main(void) {
         BOTH(listing_is_sorted_and_names_folders),
         BOTH(removing_is_repeatable),
         BOTH(sync_takes_many_keys_and_notices_a_missing_one),
+        BOTH(a_put_after_others_waits_for_them_and_keeps_the_first),
         BOTH(keys_cannot_leave_the_root),
         BOTH(eight_threads_race_and_one_wins_each_time),
         BOTH(no_failed_allocation_leaks_or_crashes),
