@@ -72,6 +72,7 @@ static tl_status stage(tl_lake *lake, tl_table *table, struct ArrowArrayStream *
     tl_append_options options = {
         .pool = pool,
         .memory_limit = params && params->memory_limit > 0 ? params->memory_limit : tl_setting_int(m, "memory-limit"),
+        .workspace = pool ? lake->workspace : NULL, /* who has the threads has it too */
         .compact_profile = strcmp(tl_setting_text(m, "encodings"), "compact") == 0,
     };
     tl_appender *appender = NULL;

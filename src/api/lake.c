@@ -33,6 +33,7 @@ tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_
     tl_lock_init(&lake->lock);
     tl_lock_init(&lake->pool_lock);
     tl_reads_init(&lake->reads);
+    lake->workspace = tl_append_workspace_create();
     lake->references = 1;
     *out = lake;
     return TL_OK;
@@ -52,6 +53,7 @@ void tl_lake_release(tl_lake *lake) {
     }
     tl_free(lake->tables);
     tl_reads_end(&lake->reads, lake->store);
+    tl_append_workspace_free(lake->workspace);
     tl_pool_free(lake->pool);
     tl_store_close(lake->store);
     tl_lock_free(&lake->lock);

@@ -5,6 +5,7 @@
 #ifndef TL_API_LAKE_H
 #define TL_API_LAKE_H
 
+#include "append/append.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "maintain/heat.h"
@@ -15,7 +16,8 @@ struct tl_lake {
     tl_pool *pool; /* one run at a time: see tl_lake_pool_take */
     tl_lock lock;  /* guards `tables` */
     tl_lock pool_lock;
-    tl_table **tables; /* newest known versions, retained */
+    tl_append_workspace *workspace; /* for who has the pool; may be NULL */
+    tl_table **tables;              /* newest known versions, retained */
     size_t n_tables, cap_tables;
     tl_reads reads;         /* partitions that were read: for maintenance */
     _Atomic int references; /* the opener's and one for each open stream */

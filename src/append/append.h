@@ -49,11 +49,18 @@ void tl_staged_discard(tl_store *store, tl_staged *s);
 tl_status tl_staged_newer(const tl_schema *schema, const tl_contract *contract, const tl_staged *s,
                           const tl_rows *index, bool *newer, tl_error *err) TL_CHECKED;
 
+/* What one append leaves for the next: buffers, codec contexts, the encodings chosen. For one append at a time. NULL
+ * when memory ends, which costs time alone. */
+typedef struct tl_append_workspace tl_append_workspace;
+tl_append_workspace *tl_append_workspace_create(void);
+void tl_append_workspace_free(tl_append_workspace *w);
+
 typedef struct tl_append_options {
-    tl_pool *pool;               /* NULL = the caller's thread alone */
-    int64_t memory_limit;        /* bytes; 0 = 1 GiB: beyond it sorted groups spill to local temporary files */
-    const char *spill_directory; /* NULL = TMPDIR, else /tmp */
-    bool compact_profile;        /* encodings = compact: BYTE_STREAM_SPLIT allowed */
+    tl_pool *pool;                  /* NULL = the caller's thread alone */
+    int64_t memory_limit;           /* bytes; 0 = 1 GiB: beyond it sorted groups spill to local temporary files */
+    const char *spill_directory;    /* NULL = TMPDIR, else /tmp */
+    bool compact_profile;           /* encodings = compact: BYTE_STREAM_SPLIT allowed */
+    tl_append_workspace *workspace; /* borrowed; NULL = none */
 } tl_append_options;
 
 /* Would tl_appender_add take this batch? Looks at what aligning does not: times and lengths of values. TL_INVALID with

@@ -3,6 +3,7 @@
  */
 #include "append/appender_internal.h"
 
+#include "append/workspace_internal.h"
 #include "base/mem.h"
 #include "iceberg/parquet_schema.h"
 #include "table/settings.h"
@@ -52,7 +53,7 @@ static tl_status make_parts(tl_appender *a, tl_error *err) {
     int32_t n_series = a->contract->time >= 0 ? a->contract->n_series : 0;
     TL_TRY(tl_ranker_create(a->schema, a->contract->series, n_series, &a->ranker, err));
     TL_TRY(tl_encoder_make(a->table, &a->leaves, a->ranker, &a->encoder, err));
-    return tl_stager_init(&a->stager, a->table, &a->encoder, a->options.pool, err);
+    return tl_stager_init(&a->stager, a->table, &a->encoder, a->options.pool, a->options.workspace, err);
 }
 
 tl_status tl_appender_create(tl_table *table, const tl_append_options *options, tl_appender **out, tl_error *err) {
@@ -135,8 +136,13 @@ static tl_status write_layout(tl_appender *a, const tl_sources *sources, const t
                               const tl_layout *layout, bool more, tl_error *err) {
     if (!a->chosen) {
         settle_plans(a);
-        TL_TRY(tl_choose_encodings(&a->encoder, sources, sorted, layout, a->options.compact_profile, a->options.pool,
-                                   a->stager.scratch, err));
+        tl_append_workspace *kept = a->options.workspace;
+        bool compact = a->options.compact_profile;
+        if (!tl_workspace_chosen(kept, a->table, &a->encoder, compact, sorted->n_rows)) {
+            TL_TRY(tl_choose_encodings(&a->encoder, sources, sorted, layout, compact, a->options.pool,
+                                       a->stager.scratch, err));
+            tl_workspace_choose(kept, a->table, &a->encoder, compact, sorted->n_rows);
+        }
         a->chosen = true;
     }
     return tl_stager_wave(&a->stager, sources, sorted, layout, more, err);

@@ -264,9 +264,9 @@ static void decide(const choosing *c, int32_t leaf, const double *sizes) {
     }
     int dictionary = list[1].sorted && sizes[1] < sizes[0] * SORT_GAIN ? 1 : 0;
     int others = list[1].sorted ? 2 : 1, other = smallest(sizes, others, n);
-    double slack = 0; /* a hundredth of a byte a row is nothing: columns that are nearly constant */
+    double slack = 0; /* a fiftieth of a byte a row is nothing: columns that are nearly constant */
     for (uint32_t k = 0; k < c->n_groups; k++) {
-        slack += c->layout->groups[c->groups[k]].n / 100.0;
+        slack += c->layout->groups[c->groups[k]].n / 50.0;
     }
     int best = sizes[dictionary] <= sizes[other] * NEAR_ENOUGH + slack ? dictionary : other;
     o->encoding = list[best].encoding;

@@ -18,6 +18,15 @@ void tl_encode_scratch_free(tl_encode_scratch *s) {
     *s = (tl_encode_scratch){0};
 }
 
+size_t tl_encode_scratch_bytes(const tl_encode_scratch *s) {
+    size_t n = s->values.cap + s->def.cap + s->picks.cap;
+    for (int32_t i = 0; i < s->n_writers; i++) {
+        n += s->pages[i].def.cap + s->pages[i].rep.cap + s->pages[i].values.cap;
+        n += s->writers[i] ? tl_pq_column_writer_held(s->writers[i]) : 0;
+    }
+    return n;
+}
+
 /* One column of one row group in the making. */
 typedef struct encoding {
     const tl_encoder *e;

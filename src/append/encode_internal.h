@@ -60,6 +60,7 @@ typedef struct tl_encode_scratch {
     tl_buf values, def, picks;
 } tl_encode_scratch;
 void tl_encode_scratch_free(tl_encode_scratch *s);
+size_t tl_encode_scratch_bytes(const tl_encode_scratch *s); /* memory it holds, about */
 
 /* Encodes top-level column `column` into chunks[0 .. leaves of it - 1]; on failure none is left. */
 tl_status tl_encode_column(const tl_encoder *e, int32_t column, const tl_row_set *rows, tl_encode_scratch *scratch,

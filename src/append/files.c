@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "append/workspace_internal.h"
 #include "base/mem.h"
 #include "iceberg/file_stats.h"
 #include "iceberg/parquet_schema.h"
@@ -68,13 +69,14 @@ static tl_status sorting_columns(tl_stager *s, const tl_leaves *leaves, tl_error
     return TL_OK;
 }
 
-tl_status tl_stager_init(tl_stager *s, tl_table *table, const tl_encoder *encoder, tl_pool *pool, tl_error *err) {
-    *s = (tl_stager){.table = table, .encoder = encoder, .pool = pool};
+tl_status tl_stager_init(tl_stager *s, tl_table *table, const tl_encoder *encoder, tl_pool *pool,
+                         tl_append_workspace *workspace, tl_error *err) {
+    *s = (tl_stager){.table = table, .encoder = encoder, .pool = pool, .workspace = workspace};
     tl_lock_init(&s->lock);
     s->target_bytes = tl_setting_int(&table->metadata, "target-file-size-bytes");
     s->sorted = table->contract.time >= 0;
     s->workers = tl_pool_threads(pool);
-    s->scratch = tl_calloc(s->workers, sizeof *s->scratch);
+    s->scratch = tl_workspace_take(workspace, s->workers);
     if (!s->scratch) {
         return tl_fail_memory(err, s->workers * sizeof *s->scratch);
     }
@@ -98,10 +100,7 @@ void tl_stager_free(tl_stager *s, bool remove) {
     for (int32_t i = 0; remove && i < s->list.n; i++) {
         tl_remove_quietly(s->table->store, s->list.keys[i]);
     }
-    for (unsigned w = 0; s->scratch && w < s->workers; w++) {
-        tl_encode_scratch_free(&s->scratch[w]);
-    }
-    tl_free(s->scratch);
+    tl_workspace_give(s->workspace, s->scratch, s->workers);
     tl_free(s->sorting);
     tl_free(s->list.files);
     tl_free(s->list.keys);

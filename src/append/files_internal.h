@@ -42,13 +42,14 @@ typedef struct tl_stager {
     int64_t rows, bytes;
     uint32_t parts_done;          /* partitions of earlier waves */
     struct tl_open_file *carried; /* the last partition's file, when the next wave may go on with it */
-    tl_encode_scratch *scratch;   /* per worker */
+    tl_encode_scratch *scratch;   /* per worker; goes back to the workspace */
+    tl_append_workspace *workspace;
     unsigned workers;
 } tl_stager;
 
 /* `encoder` may be filled later, before the first wave. */
 tl_status tl_stager_init(tl_stager *s, tl_table *table, const tl_encoder *encoder, tl_pool *pool,
-                         tl_error *err) TL_CHECKED;
+                         tl_append_workspace *workspace, tl_error *err) TL_CHECKED;
 /* Drops what is unfinished; with `remove` also deletes the finished files from the store. */
 void tl_stager_free(tl_stager *s, bool remove);
 

@@ -75,7 +75,9 @@ static tl_pq_content content_of(tl_pq_type type, tl_pq_encoding encoding) {
     if (numbers && (encoding == TL_PQ_PLAIN || encoding == TL_PQ_BYTE_STREAM_SPLIT)) {
         return TL_PQ_CONTENT_NUMBERS;
     }
-    return encoding == TL_PQ_DELTA_BINARY_PACKED ? TL_PQ_CONTENT_PACKED : TL_PQ_CONTENT_ANY;
+    /* indices of texts are few and repeat in patterns: those are for zstd to find */
+    bool packed = encoding == TL_PQ_DELTA_BINARY_PACKED || (numbers && encoding == TL_PQ_RLE_DICTIONARY);
+    return packed ? TL_PQ_CONTENT_PACKED : TL_PQ_CONTENT_ANY;
 }
 
 /* Version 1: levels behind their lengths and values are compressed as one. */
@@ -265,7 +267,7 @@ static tl_status join_pages(tl_pq_chunk_build *c, const tl_pq_dictionary *dictio
     }
     tl_pq_page_header header = {
         .type = TL_PQ_DICTIONARY_PAGE, .n_values = (int32_t)dictionary->n, .encoding = TL_PQ_PLAIN};
-    c->codec.content = content_of(c->o->type, TL_PQ_PLAIN);
+    c->codec.content = content_of(c->o->type, TL_PQ_RLE_DICTIONARY);
     TL_TRY(put_page(c, &header, (tl_bytes){0}, tl_buf_bytes(&dictionary->values), out, err));
     *shift = out->len;
     return tl_pq_said(tl_buf_add(out, c->pages.data, c->pages.len), err);

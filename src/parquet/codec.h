@@ -9,7 +9,7 @@
 typedef enum tl_pq_content {
     TL_PQ_CONTENT_ANY = 0, /* zstd decides */
     TL_PQ_CONTENT_NUMBERS, /* numbers of 4 bytes and more, PLAIN or split: short matches are chance */
-    TL_PQ_CONTENT_PACKED   /* bit-packed differences: there is hardly a match at all */
+    TL_PQ_CONTENT_PACKED   /* bit-packed differences and indices, dictionaries of numbers: hardly a match at all */
 } tl_pq_content;
 
 /* Contexts that are reused between pages; one per thread. Zeroed = fresh. */
@@ -18,6 +18,7 @@ typedef struct tl_pq_codec_state {
     tl_pq_content content; /* of the next page to be compressed */
 } tl_pq_codec_state;
 void tl_pq_codec_state_free(tl_pq_codec_state *state);
+size_t tl_pq_codec_state_held(const tl_pq_codec_state *state); /* bytes of the contexts */
 
 /* Appends the compressed form of `in` to `out`. level: the codec's own scale; INT32_MIN = its default here (zstd 3,
  * gzip 6, brotli 1). TL_UNSUPPORTED for LZO and LZ4 (Hadoop framing is only read). */

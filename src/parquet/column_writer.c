@@ -177,6 +177,18 @@ void tl_pq_column_writer_free(tl_pq_column_writer *w) {
     tl_free(w);
 }
 
+size_t tl_pq_column_writer_held(const tl_pq_column_writer *w) {
+    const tl_pq_stage *s = &w->stage;
+    const tl_pq_dictionary *d = &w->dictionary;
+    const tl_pq_held *h = &w->held;
+    const tl_pq_chunk_build *c = &w->chunk;
+    size_t stage = s->raw.cap + s->lengths.cap + s->prefixes.cap + s->previous.cap + s->indices.cap + s->runs.cap;
+    size_t dictionary = d->values.cap + d->offsets.cap + (d->slots ? (d->mask + 1) * sizeof(uint64_t) : 0);
+    size_t held = h->pages.cap + h->levels.cap + h->indices.cap + h->runs.cap;
+    size_t chunk = c->pages.cap + c->records.cap + c->plain.cap + c->packed.cap + tl_pq_codec_state_held(&c->codec);
+    return stage + dictionary + held + chunk + w->def_bytes.cap + w->rep_bytes.cap + w->body.cap + w->stamps.cap;
+}
+
 /* ---- pages ---- */
 
 static bool sorts_dictionary(const tl_pq_column_writer *w) {

@@ -84,11 +84,7 @@ static void place(tl_pq_slot *slots, size_t mask, uint64_t hash, uint32_t index)
     slots[at] = (tl_pq_slot){(uint32_t)(hash >> 32), index + 1};
 }
 
-/* Keeps at least half of the slots free. */
-static tl_status make_room(tl_pq_dictionary *d) {
-    if (((size_t)d->n + 1) * 2 <= d->mask + 1) {
-        return TL_OK;
-    }
+static tl_status grow_slots(tl_pq_dictionary *d) {
     size_t n_slots = (d->mask + 1) * 2;
     tl_pq_slot *slots = tl_calloc(n_slots, sizeof *slots);
     if (!slots) {
@@ -101,6 +97,11 @@ static tl_status make_room(tl_pq_dictionary *d) {
     d->slots = slots;
     d->mask = n_slots - 1;
     return TL_OK;
+}
+
+/* Keeps at least half of the slots free. */
+static tl_status make_room(tl_pq_dictionary *d) {
+    return ((size_t)d->n + 1) * 2 <= d->mask + 1 ? TL_OK : grow_slots(d);
 }
 
 /* A new value. *full is set, and nothing entered, when it would go over the limits. */
@@ -145,42 +146,98 @@ static inline __attribute__((always_inline)) tl_status find(tl_pq_dictionary *d,
     }
 }
 
-/* Numbers of 4 or 8 bytes; `width` is a constant at each call. */
+/* ---- numbers of 4 or 8 bytes ---- */
+
+#define BLOCK 256u /* numbers for which room is made at once */
+
+/* Room for up to `n` new values of the width; *left = how many of them the limits allow. */
+static tl_status make_block_room(tl_pq_dictionary *d, size_t n, size_t width, size_t *left) {
+    while (((size_t)d->n + n) * 2 > d->mask + 1) {
+        TL_TRY(grow_slots(d));
+    }
+    size_t bytes = d->max_bytes > d->values.len ? (d->max_bytes - d->values.len) / width : 0;
+    size_t values = d->max_values > d->n ? d->max_values - d->n : 0;
+    *left = bytes < values ? bytes : values;
+    *left = *left < n ? *left : n;
+    return tl_buf_reserve(&d->values, n * width);
+}
+
+/* At most BLOCK numbers; `width` is a constant at each call. `*before` is the value before the first, of index `*index`
+ * (`*any`: there is one). Stops at a new value that the limits do not allow. */
+static inline __attribute__((always_inline)) size_t map_block(tl_pq_dictionary *d, const uint8_t *values, size_t n,
+                                                              const size_t width, size_t left, bool *any,
+                                                              uint64_t *before, uint32_t *index, uint32_t *indices) {
+    uint8_t *known = d->values.data;
+    tl_pq_slot *slots = d->slots;
+    const size_t mask = d->mask;
+    uint32_t count = d->n, most = d->n + (uint32_t)left, at_index = *index;
+    uint64_t last = *before;
+    bool first = !*any;
+    size_t i = 0;
+    for (; i < n; i++) {
+        const uint8_t *p = values + i * width;
+        uint64_t v = width == 8 ? tl_load_u64(p) : tl_load_u32(p);
+        if (first || v != last) {
+            uint64_t hash = tl_hash_u64(v);
+            uint32_t tag = (uint32_t)(hash >> 32);
+            size_t at = (size_t)hash & mask;
+            for (;; at = (at + 1) & mask) {
+                tl_pq_slot slot = slots[at];
+                if (slot.index == 0) {
+                    break;
+                }
+                const uint8_t *there = known + (size_t)(slot.index - 1) * width;
+                if (slot.tag == tag && (width == 8 ? tl_load_u64(there) : tl_load_u32(there)) == v) {
+                    break;
+                }
+            }
+            if (slots[at].index) {
+                at_index = slots[at].index - 1;
+            } else if (count == most) {
+                break;
+            } else {
+                memcpy(known + (size_t)count * width, p, width);
+                at_index = count++;
+                slots[at] = (tl_pq_slot){tag, count};
+            }
+            last = v;
+            first = false;
+        }
+        indices[i] = at_index;
+    }
+    d->n = count;
+    d->values.len = (size_t)count * width;
+    *any = !first;
+    *before = last;
+    *index = at_index;
+    return i;
+}
+
 static inline __attribute__((always_inline)) tl_status map_numbers(tl_pq_dictionary *d, const uint8_t *values, size_t n,
                                                                    const size_t width, bool beyond, uint32_t *indices,
                                                                    size_t *mapped) {
     uint64_t before = 0;
     uint32_t index = 0;
-    bool full = false;
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t *p = values + i * width;
-        uint64_t v = width == 8 ? tl_load_u64(p) : tl_load_u32(p);
-        if (i == 0 || v != before) {
-            uint64_t hash = tl_hash_u64(v);
-            uint32_t tag = (uint32_t)(hash >> 32);
-            size_t at = (size_t)hash & d->mask;
-            for (;; at = (at + 1) & d->mask) {
-                tl_pq_slot slot = d->slots[at];
-                if (slot.index == 0) {
-                    index = d->n;
-                    TL_TRY(enter(d, (tl_bytes){p, width}, hash, beyond, &full));
-                    break;
-                }
-                const uint8_t *known = d->values.data + (size_t)(slot.index - 1) * width;
-                if (slot.tag == tag && (width == 8 ? tl_load_u64(known) : tl_load_u32(known)) == v) {
-                    index = slot.index - 1;
-                    break;
-                }
-            }
+    bool any = false, full = false;
+    size_t i = 0, left;
+    while (i < n) {
+        size_t block = n - i < BLOCK ? n - i : BLOCK;
+        TL_TRY(make_block_room(d, block, width, &left));
+        size_t done = map_block(d, values + i * width, block, width, left, &any, &before, &index, indices + i);
+        i += done;
+        if (done < block) { /* a new value at a limit */
+            const uint8_t *p = values + i * width;
+            before = width == 8 ? tl_load_u64(p) : tl_load_u32(p);
+            any = true;
+            index = d->n;
+            TL_TRY(enter(d, (tl_bytes){p, width}, tl_hash_u64(before), beyond, &full));
             if (full) {
-                *mapped = i;
-                return TL_OK;
+                break;
             }
-            before = v;
+            indices[i++] = index;
         }
-        indices[i] = index;
     }
-    *mapped = n;
+    *mapped = i;
     return TL_OK;
 }
 

@@ -65,6 +65,7 @@ tl_status tl_pq_column_writer_create(const tl_pq_column_options *options, tl_pq_
 tl_status tl_pq_column_writer_reset(tl_pq_column_writer *w, const tl_pq_column_options *options,
                                     tl_error *err) TL_CHECKED;
 void tl_pq_column_writer_free(tl_pq_column_writer *w);
+size_t tl_pq_column_writer_held(const tl_pq_column_writer *w); /* bytes of the buffers that it keeps, about */
 
 /* Pieces may end inside a row of a nested column; the first must begin with one. Errors: TL_INVALID for a value over
  * 2^31-1 bytes, TL_UNSUPPORTED for a row that no page can hold; after an error the writer needs a reset. */
