@@ -2,7 +2,7 @@
  * For the end-to-end tests: what a program sees that reads through the C API. Comes in: a lake and a table. Goes out, on
  * standard output: the rows as an Arrow IPC stream; a failure is one line on standard error and exit status 1.
  *
- *   scan_dump LAKE TABLE [copies] [latest] [columns=a,b] [from=US] [to=US] [series=column=value]... [snapshot=ID]
+ *   scan_dump LAKE TABLE [copies] [strategy=NAME] [latest] [columns=a,b] [from=US] [to=US] [series=column=value]... [snapshot=ID]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +22,8 @@ typedef struct wishes {
 static int parse(wishes *w, char *text) {
     if (strcmp(text, "copies") == 0) {
         w->params.keep_copies = 1;
+    } else if (strncmp(text, "strategy=", 9) == 0) {
+        w->params.dedup_strategy = text + 9;
     } else if (strcmp(text, "latest") == 0) {
         w->latest = 1;
     } else if (strncmp(text, "columns=", 8) == 0) {
