@@ -41,11 +41,14 @@ static tl_status make_summary(switching *s, const tl_delete_change *d, const tl_
 
 static tl_status add_snapshot(switching *s, tl_next *next, tl_error *err) {
     const tl_metadata *m = &s->base->metadata;
+    tl_table now = *s->base; /* borrowed: the base in the format version that it gets */
+    now.metadata.format_version = next->metadata.format_version;
+    now.metadata.next_row_id = next->metadata.next_row_id;
     tl_delete_change d;
     tl_manifest_file *carried, *list;
     int64_t n;
     s->sequence = m->last_sequence_number + 1;
-    TL_TRY(tl_commit_write_deletes(s->base, s->set, NULL, NULL, 0, s->snapshot_id, s->sequence, &s->keys, &s->arena, &d,
+    TL_TRY(tl_commit_write_deletes(&now, s->set, NULL, NULL, 0, s->snapshot_id, s->sequence, &s->keys, &s->arena, &d,
                                    err));
     TL_TRY(tl_commit_carry_without(s->base, d.replaced, d.n_replaced, s->snapshot_id, s->sequence, &s->keys, &s->arena,
                                    &carried, &n, err));
@@ -65,7 +68,7 @@ static tl_status add_snapshot(switching *s, tl_next *next, tl_error *err) {
                             .timestamp_ms = next->now_ms,
                             .schema_id = m->current_schema_id};
     TL_TRY(make_summary(s, &d, carried, n, &snapshot, err));
-    TL_TRY(tl_commit_put_snapshot_list(s->base, list, n + d.n_manifests, &snapshot, &s->keys, &s->arena, err));
+    TL_TRY(tl_commit_put_snapshot_list(&now, list, n + d.n_manifests, &snapshot, &s->keys, &s->arena, err));
     TL_TRY(tl_metadata_add_snapshot(&next->metadata, &snapshot, err));
     return tl_store_sync(s->base->store, (const char *const *)s->keys.items, s->keys.n, err);
 }
