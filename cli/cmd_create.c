@@ -34,9 +34,36 @@ static void rewind_stdin(bool kept) {
     }
 }
 
+/* --prop, and --policy as the property that it is. */
+static const char **properties_of(tl_cli *cli, size_t *n) {
+    const char *policy = tl_value(cli, "policy");
+    const char **given = tl_values(cli, "prop", n);
+    const char **all = given && policy ? tl_calloc(*n + 2, sizeof *all) : NULL;
+    if (!given || !policy) {
+        return given;
+    }
+    for (size_t i = 0; all && i < *n; i++) {
+        all[i + 1] = given[i];
+    }
+    if (all) {
+        all[0] = strcmp(policy, "upsert") == 0 ? "write-policy=upsert" : "write-policy=append";
+        (*n)++;
+    }
+    tl_free((void *)(uintptr_t)given);
+    return all;
+}
+
+/* Wrong usage is told before anything is done. */
+static tl_status check_policy(tl_cli *cli, tl_error *err) {
+    const char *policy = tl_value(cli, "policy");
+    return !policy || strcmp(policy, "upsert") == 0 || strcmp(policy, "append") == 0
+               ? TL_OK
+               : tl_usage(cli, err, "--policy is append or upsert, not \"%s\"", policy);
+}
+
 static tl_status create_from(tl_cli *cli, const char *name, const struct ArrowSchema *schema, tl_error *err) {
     size_t n;
-    const char **properties = tl_values(cli, "prop", &n);
+    const char **properties = properties_of(cli, &n);
     if (!properties) {
         return tl_fail_memory(err, 8);
     }
@@ -87,6 +114,7 @@ static tl_status create_schema(tl_cli *cli, struct ArrowSchema *out, tl_error *e
 static tl_status run_create(tl_cli *cli, tl_error *err) {
     char *name = NULL;
     struct ArrowSchema schema = {0};
+    TL_TRY(check_policy(cli, err));
     TL_TRY(tl_cli_full_name(cli->operands[0], &name, err));
     tl_status status = create_schema(cli, &schema, err);
     if (status == TL_OK) {
@@ -159,6 +187,7 @@ static tl_status run_import(tl_cli *cli, tl_error *err) {
     tl_input_options options = {0};
     tl_paths paths = {0};
     int64_t rows;
+    TL_TRY(check_policy(cli, err));
     TL_TRY(tl_value_count(cli, "rows-per-commit", 0, &rows, err)); /* wrong usage is told first */
     TL_TRY(tl_ingest_options(cli, &options, err));
     tl_status status = tl_cli_full_name(cli->operands[0], &name, err);
@@ -188,7 +217,11 @@ static tl_status run_import(tl_cli *cli, tl_error *err) {
         {"chunk", 0, "SPAN", "One partition for each hour, day (default) or month, in UTC."},                          \
         {"retention", 0, "DURATION", "Older partitions may be dropped: 90d, 2y, ... Default: keep for ever."},         \
         {"no-dedup", 0, NULL, "Keeps every row, also of equal series and time."},                                      \
-        {"no-ingest-time", 0, NULL, "No column _ingest_ts: the last commit of a key wins."}, {                         \
+        {"no-ingest-time", 0, NULL, "No column _ingest_ts: the last commit of a key wins."},                           \
+        {"policy", 0, "POLICY",                                                                                        \
+         "append (default): older copies of a key are hidden when Timelake reads. upsert: they are deleted when it "   \
+         "writes, so that every engine sees one row per key."},                                                        \
+    {                                                                                                                  \
         "prop", 0, "NAME=VALUE", "A setting or table property; may be repeated."                                       \
     }
 

@@ -6,6 +6,7 @@
 
 extern const tl_command tl_command_create;   /* cmd_create.c */
 extern const tl_command tl_command_append;   /* cmd_append.c */
+extern const tl_command tl_command_upsert;   /* cmd_upsert.c */
 extern const tl_command tl_command_import;   /* cmd_create.c */
 extern const tl_command tl_command_sql;      /* cmd_sql.c */
 extern const tl_command tl_command_latest;   /* cmd_latest.c */

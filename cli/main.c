@@ -6,10 +6,10 @@
 #include "cli/commands.h"
 
 const tl_command *const tl_commands[] = {
-    &tl_command_create,   &tl_command_append,  &tl_command_import,  &tl_command_sql,      &tl_command_latest,
-    &tl_command_arrivals, &tl_command_info,    &tl_command_ls,      &tl_command_settings, &tl_command_alter,
-    &tl_command_rollback, &tl_command_drop,    &tl_command_index,   &tl_command_duckdb,   &tl_command_check,
-    &tl_command_maintain, &tl_command_upgrade, &tl_command_version, &tl_command_help,
+    &tl_command_create, &tl_command_append,   &tl_command_upsert,  &tl_command_import,  &tl_command_sql,
+    &tl_command_latest, &tl_command_arrivals, &tl_command_info,    &tl_command_ls,      &tl_command_settings,
+    &tl_command_alter,  &tl_command_rollback, &tl_command_drop,    &tl_command_index,   &tl_command_duckdb,
+    &tl_command_check,  &tl_command_maintain, &tl_command_upgrade, &tl_command_version, &tl_command_help,
 };
 const size_t tl_n_commands = TL_COUNT(tl_commands);
 

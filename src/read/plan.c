@@ -1,6 +1,7 @@
 /* Plans: which files, in which order, and which of their rows are not to be seen. */
 #include <string.h>
 
+#include "commit/deletes.h"
 #include "read/groups.h"
 #include "read/read_internal.h"
 #include "table/settings.h"
@@ -73,7 +74,8 @@ static tl_status fill(tl_plan *plan, const tl_plan_options *options, tl_error *e
     TL_TRY(choose_files(plan, schema, options, err));
     TL_TRY(options->names ? tl_plan_find_names(plan, err) : TL_OK);
     TL_TRY(tl_plan_apply_deletes(plan, err));
-    if (plan->table->contract.dedup && !options->keep_copies && !options->merge) {
+    bool copies = !snapshot || !tl_snapshot_has_one_copy(snapshot); /* policy upsert has deleted them */
+    if (plan->table->contract.dedup && copies && !options->keep_copies && !options->merge) {
         TL_TRY(tl_plan_hide_older(plan, schema, options, err));
     }
     for (int64_t i = 0; i < plan->n_scan; i++) {
