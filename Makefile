@@ -4,9 +4,10 @@ JOBS ?= $(shell nproc)
 NINJA = ninja -j $(JOBS)
 PYTEST = .deps/venv/bin/python -m pytest
 PYTEST_ARGS ?=
+SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -66,6 +67,10 @@ bench-append: build test-deps ## appends against Timelake 0.7.0
 bench-tables: build test-deps ## commits and one-row appends to large and odd tables
 	@$(NINJA) -C build benches
 	@.deps/venv/bin/python bench/tables.py
+
+soak: build test-deps ## not a part of test: 16 appenders, 2 compactors, an expirer for 5 minutes, then the same with kill -9 (SOAK_ARGS)
+	@.deps/venv/bin/python tests/soak.py $(SOAK_ARGS)
+	@.deps/venv/bin/python tests/soak.py --kill $(SOAK_ARGS)
 
 quickstart: build ## a lake in ./quickstart-lake with real data, and SQL over it
 	@scripts/quickstart.sh

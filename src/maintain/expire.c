@@ -10,7 +10,7 @@
 #include "maintain/references.h"
 #include "table/settings.h"
 
-enum { SLACK = 20 };
+enum { SLACK = 20, ATTEMPTS = 20 };
 
 /* ---- which snapshots ---- */
 
@@ -115,6 +115,7 @@ static tl_status dead_files(tl_table *t, const tl_references *expired, const tl_
     for (size_t i = 0; i < expired->manifests.n && status == TL_OK; i++) {
         if (!tl_key_set_has(&kept->manifests, expired->manifests.items[i])) {
             status = tl_references_files(t, expired->manifests.items[i], false, out, NULL, err);
+            status = status == TL_NOT_FOUND ? TL_OK : status; /* another expiry was faster */
         }
     }
     for (size_t i = 0; i < kept->manifests.n && out->n && status == TL_OK; i++) {
@@ -198,7 +199,7 @@ static void remove_versions(tl_table *t, int64_t *removed) {
     tl_free(v.items);
 }
 
-static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *removed, tl_error *err) {
+static tl_status remove_once(tl_table *before, tl_table *after, int64_t *removed, tl_error *err) {
     tl_references expired = {0}, kept = {0};
     tl_key_set dead = {0};
     tl_status status = tl_references_collect(before, &before->metadata, &after->metadata, &expired, err);
@@ -218,6 +219,28 @@ static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *remo
     tl_key_set_free(&dead);
     tl_references_free(&expired);
     tl_references_free(&kept);
+    return status;
+}
+
+/* A kept snapshot can be expired by somebody else while its manifests are read; then the newest version says what is
+ * kept. */
+static tl_status remove_objects(tl_table *before, tl_table *after, int64_t *removed, tl_error *err) {
+    tl_table *kept = tl_table_retain(after);
+    tl_status status;
+    for (int n = 1;; n++) {
+        tl_error why = {{0}};
+        tl_table *newest = NULL;
+        status = remove_once(before, kept, removed, &why);
+        if ((status != TL_CORRUPT && status != TL_NOT_FOUND) || n >= ATTEMPTS ||
+            tl_table_refresh(kept, &newest, NULL) != TL_OK || newest->version == kept->version) {
+            tl_table_release(newest);
+            status = status == TL_OK ? TL_OK : tl_fail(err, status, "%s", why.message);
+            break;
+        }
+        tl_table_release(kept);
+        kept = newest;
+    }
+    tl_table_release(kept);
     return status;
 }
 

@@ -5,6 +5,8 @@
 
 #include "maintain/references.h"
 
+enum { ATTEMPTS = 20 };
+
 void tl_orphans_free(tl_orphans *o) {
     tl_free(o->items);
     tl_objects_free(&o->objects);
@@ -80,11 +82,22 @@ tl_status tl_orphans_find(tl_table **table, int64_t grace_us, bool probe, tl_orp
     if (status == TL_OK) { /* after the listing: what was committed since is in use */
         status = tl_table_refresh(*table, &newest, err);
     }
-    if (status == TL_OK) {
+    for (int n = 1; status == TL_OK; n++) {
         tl_table_release(*table);
         *table = newest;
-        status = find(newest, grace_us, out, err);
+        newest = NULL;
+        status = find(*table, grace_us, out, err);
+        if ((status != TL_CORRUPT && status != TL_NOT_FOUND) || n >= ATTEMPTS ||
+            tl_table_refresh(*table, &newest, NULL) != TL_OK || newest->version == (*table)->version) {
+            break;
+        }
+        tl_free(out->items); /* a snapshot was expired by somebody else meanwhile */
+        out->items = NULL;
+        out->n = 0;
+        out->bytes = out->young = 0;
+        status = TL_OK;
     }
+    tl_table_release(newest);
     if (status != TL_OK) {
         tl_orphans_free(out);
         if (status != TL_NO_MEMORY) {

@@ -38,7 +38,16 @@ static tl_status add_path(tl_table *t, const char *path, tl_key_set *out, char *
     return status;
 }
 
-static tl_status add_manifests(tl_table *t, const tl_snapshot *s, tl_references *out, tl_error *err) {
+/* Is the object gone? */
+static bool is_gone(tl_table *t, const char *path) {
+    char *key = NULL;
+    uint64_t size;
+    bool gone = tl_table_key(t, path, &key, NULL) == TL_OK && tl_store_size(t->store, key, &size, NULL) == TL_NOT_FOUND;
+    tl_free(key);
+    return gone;
+}
+
+static tl_status add_manifests(tl_table *t, const tl_snapshot *s, bool expired, tl_references *out, tl_error *err) {
     for (int32_t i = 0; i < s->n_manifests; i++) {
         TL_TRY(add_path(t, s->manifests[i], &out->manifests, &out->outside, err));
     }
@@ -54,7 +63,7 @@ static tl_status add_manifests(tl_table *t, const tl_snapshot *s, tl_references 
         status = add_path(t, files[i].path, &out->manifests, &out->outside, err);
     }
     tl_arena_free(&arena);
-    return status;
+    return status == TL_CORRUPT && expired && is_gone(t, s->manifest_list) ? TL_OK : status;
 }
 
 /* Both keys of the last-value index: the URI, and the layers "<name>:<rows>,...". */
@@ -106,7 +115,7 @@ static tl_status collect(tl_table *t, const tl_metadata *m, const tl_metadata *w
         if (without && tl_metadata_snapshot(without, m->snapshots[i].snapshot_id)) {
             continue;
         }
-        TL_TRY(add_manifests(t, &m->snapshots[i], out, err));
+        TL_TRY(add_manifests(t, &m->snapshots[i], without != NULL, out, err));
         TL_TRY(add_indexes(t, &m->snapshots[i], out, err));
     }
     return without ? TL_OK : add_extra(t, m->extra_json, out, err);

@@ -18,7 +18,8 @@ typedef struct tl_references {
     char *outside;                        /* NULL = nothing lies outside */
 } tl_references;
 
-/* Of the snapshots of `m`, without those that `without` has too (NULL = of all). */
+/* Of the snapshots of `m`, without those that `without` has too (NULL = of all). The others have expired then, and a
+ * list of theirs that is not there any more is left out: somebody else was faster. */
 tl_status tl_references_collect(tl_table *t, const tl_metadata *m, const tl_metadata *without, tl_references *out,
                                 tl_error *err) TL_CHECKED;
 void tl_references_free(tl_references *r);
