@@ -1,0 +1,120 @@
+"""Policy upsert: what it costs writers and readers. One run; contenders take turns.
+
+    make bench-upsert
+
+The IIoT input (226 files, a commit each) into three tables: policy append, upsert with position deletes, upsert with deletion
+vectors, none of them compacted. Readers are DuckDB's iceberg extension, which sees every copy in the first, and ours, which sees
+the last writes in all.
+"""
+import json
+import shutil
+import subprocess
+import time
+
+import duckdb
+import fastavro
+from duckdb_extensions import import_extension
+
+from common import BUILD, ROOT, RUNS, WORK, figure, program, save
+
+IIOT = ROOT / ".deps" / "iiot"
+TABLES = {"append": [], "upsert": ["--policy", "upsert"], "vectors": ["--policy", "upsert", "--prop", "delete-format=dv"]}
+QUERIES = {
+    "count": "select count(*) from {t}",
+    "one machine": "select count(*), avg(temperature), max(vibration) from {t} where machine = 'machine-007'",
+    "sum of all": "select sum(temperature), sum(vibration), sum(pressure), sum(current) from {t}",
+}
+
+
+def lake(table):
+    return WORK / "upsert" / table
+
+
+def folder(table):
+    return lake(table) / "default" / "readings"
+
+
+def load(table):
+    """Seconds for all appends (wall, CPU)."""
+    shutil.rmtree(lake(table), ignore_errors=True)
+    lake(table).mkdir(parents=True)
+    batches = sorted(IIOT.glob("batch-*.parquet"))
+    timelake = [BUILD / "timelake", "-w", lake(table)]
+    program([*timelake, "create", "readings", "--from", batches[0], "--time-column", "time", "--series-key", "machine",
+             *TABLES[table]])
+    cpu, wall, _, _ = program([*timelake, "append", "readings", *batches, "--rows-per-commit", "0", "--no-maintain"],
+                              stderr=subprocess.DEVNULL)
+    return wall, cpu
+
+
+def appends():
+    took = {t: [] for t in TABLES}
+    for _ in range(max(RUNS // 2, 2)):
+        for t in TABLES:
+            took[t].append(load(t))
+    least = {t: [min(x[i] for x in runs) for i in (0, 1)] for t, runs in took.items()}
+    for t in TABLES:
+        figure(f"226 appends, {t}: wall (least)", least[t][0], "s")
+        figure(f"226 appends, {t}: CPU (least)", least[t][1], "s")
+    for t in ("upsert", "vectors"):
+        figure(f"226 appends, {t}: wall against policy append", least[t][0] / least["append"][0], "x", bar=1.3)
+        figure(f"226 appends, {t}: CPU against policy append", least[t][1] / least["append"][1], "x", bar=1.3)
+
+
+def metadata_of(table):
+    return max(folder(table).glob("metadata/v*.metadata.json"), key=lambda p: int(p.name[1:].split(".")[0]))
+
+
+def delete_files(table):
+    """(live delete files, their bytes)."""
+    metadata = json.loads(metadata_of(table).read_text())
+    [snapshot] = [s for s in metadata["snapshots"] if s["snapshot-id"] == metadata["current-snapshot-id"]]
+
+    def entries(uri):
+        with open(uri.removeprefix("file://"), "rb") as f:
+            yield from fastavro.reader(f)
+
+    files = [e["data_file"] for m in entries(snapshot["manifest-list"]) if m["content"] == 1
+             for e in entries(m["manifest_path"]) if e["status"] != 2]
+    return len(files), sum(f["content_size_in_bytes"] or f["file_size_in_bytes"] for f in files)
+
+
+def timed(connection, query):
+    begin = time.perf_counter()
+    connection.execute(query).fetchall()
+    return (time.perf_counter() - begin) * 1000
+
+
+def compare(name, connection, source, bars):
+    """Milliseconds of the queries on each table, least of the runs, and against policy append."""
+    for query, sql in QUERIES.items():
+        took = {t: [] for t in TABLES}
+        for _ in range(2 * RUNS + 1):
+            for t in TABLES:
+                took[t].append(timed(connection, sql.format(t=source(t))))
+        for t in TABLES:
+            figure(f"{name}, {query}: {t}", min(took[t]), "ms")
+        for t in ("upsert", "vectors"):
+            figure(f"{name}, {query}: {t} against policy append", min(took[t]) / min(took["append"]), "x", bar=bars.get(query))
+
+
+def main():
+    appends()
+    for t in ("upsert", "vectors"):
+        n, size = delete_files(t)
+        figure(f"live delete files, {t}", n, "", bar=244)
+        figure(f"bytes of live delete files, {t}", size / 1000, "kB", bar=350)
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for extension in ("avro", "iceberg"):
+        import_extension(extension, con=connection)
+    connection.execute("load iceberg")
+    compare("DuckDB iceberg", connection, lambda t: f"iceberg_scan('{metadata_of(t)}')", {"one machine": 1.8, "sum of all": 1.8})
+    ours = BUILD / "timelake.duckdb_extension"
+    if ours.is_file():
+        connection.execute(f"load '{ours}'")
+        compare("our extension", connection, lambda t: f"timelake('{folder(t)}')", {q: 1.05 for q in QUERIES})
+    save("upsert")
+
+
+if __name__ == "__main__":
+    main()
