@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+import harness
+
 COMMANDS = ["create", "append", "import", "sql", "latest", "info", "ls", "settings", "alter", "rollback", "drop", "index",
             "duckdb", "version", "help"]
 SCHEMA = "machine:string,time:timestamptz,v:double"
@@ -267,12 +269,38 @@ def test_duckdb_prints_sql_that_duckdb_runs(tl):
     import lakes
     make(tl)
     add(tl, ROWS)
-    text = tl.ok("duckdb", "readings")
+    text = tl.ok("duckdb", "readings", "--iceberg")
     assert "INSTALL iceberg" in text and f"iceberg_scan('file://{tl.lake}/default/readings')" in text
     con = lakes.duckdb_connection()
     con.execute("set unsafe_enable_version_guessing = true")
     queries = [q for q in text.split(";\n") if "SELECT" in q]
     assert [con.execute(q).fetch_arrow_table().num_rows for q in queries] == [3, 2]
+
+
+def test_duckdb_prints_how_to_load_the_extension(tl, tmp_path):
+    import sys
+    make(tl)
+    add(tl, ROWS)
+    add(tl, ROWS)
+    host = harness.DEPS / "duckdb-hosts" / "1.5.6"
+    text = tl.ok("duckdb", "readings", "--install", tmp_path)
+    assert f"LOAD '{tmp_path}/timelake.duckdb_extension';" in text
+    lake = tl.ok("duckdb")
+    assert "timelake_mount" in lake and str(tl.lake) in lake
+    tl.fails("duckdb", "readings", "--install", tmp_path / "nowhere")
+    tl.fails("duckdb", "--iceberg", rc=2)
+    if not host.is_dir():
+        pytest.skip("no .deps/duckdb-hosts/1.5.6")
+    script = """
+import duckdb, sys
+con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+for statement in sys.stdin.read().split(";\\n"):
+    if statement.strip():
+        rows = con.execute(statement).fetch_arrow_table()
+        print(rows.num_rows)
+"""
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", script], input=text, capture_output=True, text=True, env={"PYTHONPATH": str(host)})
+    assert (run.returncode, run.stdout.split()[-2:]) == (0, ["3", "2"]), run.stderr
 
 
 def test_latest_in_every_format(tl, tmp_path):
