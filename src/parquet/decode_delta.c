@@ -78,8 +78,13 @@ static uint64_t mini32(tl_bytes in, unsigned width, uint64_t min, uint64_t value
 static uint64_t mini64(tl_bytes in, unsigned width, uint64_t min, uint64_t value, int64_t *out, size_t n) {
     uint64_t *o = (uint64_t *)out;
     if (width == 0) { /* equal steps: no value waits for the one before it */
-        for (size_t i = 0; i < n; i++) {
-            o[i] = value + min * (i + 1);
+        uint64_t even = value + min, odd = even + min;
+        for (size_t i = 0; i + 1 < n; i += 2, even += 2 * min, odd += 2 * min) {
+            o[i] = even;
+            o[i + 1] = odd;
+        }
+        if (n % 2) {
+            o[n - 1] = even;
         }
         return value + min * n;
     }

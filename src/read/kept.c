@@ -13,14 +13,17 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "read/read_internal.h"
 
 #define MAGIC "TLOLDER1"
 #define HEAD_BYTES 56
 #define TAIL_BYTES 16
 #define BYTES_MOST ((uint64_t)64 << 20)
-/* Written anew after so many commits at least, and more for large tables: what it costs stays in proportion. */
+/* Written anew after so many commits at least, and once the number of files has changed by a sixteenth: what it costs
+ * stays in proportion to what is added. */
 #define EVERY_COMMITS 16
+#define EVERY_SHARE 16
 
 static uint64_t build_mark(void) {
     return tl_hash_bytes(MAGIC "timelake", 16, 1);
@@ -250,6 +253,13 @@ void tl_older_load(const tl_table *table, tl_file_id id) {
     tl_free(key);
 }
 
+/* Data files of the table, by its summary; -1 = not said. */
+static int64_t count_files(const tl_table *t) {
+    const char *text = tl_snapshot_summary(tl_metadata_current(&t->metadata), "total-data-files");
+    int64_t n = -1;
+    return text && tl_parse_i64(tl_bytes_of(text), &n) == TL_PARSE_OK ? n : -1;
+}
+
 /* Has so much been added since the object was written that it is worth writing again? */
 static bool is_due(const tl_table *t, const char *key, tl_file_id id) {
     tl_buf head = {0};
@@ -264,7 +274,8 @@ static bool is_due(const tl_table *t, const char *key, tl_file_id id) {
         }
     }
     tl_buf_free(&head);
-    return since >= EVERY_COMMITS && since >= files / EVERY_COMMITS;
+    int64_t now = count_files(t), changed = now < 0 ? since : now > files ? now - files : files - now;
+    return since >= EVERY_COMMITS && (changed >= files / EVERY_SHARE || since >= files);
 }
 
 typedef struct live_ids {

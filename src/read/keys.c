@@ -36,11 +36,13 @@ static tl_status add_block(tl_spans *s, int64_t n, int64_t **out, tl_error *err)
     return TL_OK;
 }
 
-static tl_status reserve_span(tl_spans *s, tl_error *err) {
+/* Room for one more, and for `hint` in all where so many are to be expected. */
+static tl_status reserve_span(tl_spans *s, int64_t hint, tl_error *err) {
     if (s->n < s->cap) {
         return TL_OK;
     }
-    int64_t cap = s->cap ? s->cap * 2 : 64;
+    int64_t cap = s->cap ? s->cap + s->cap / 2 : 8;
+    cap = cap < hint ? hint : cap;
     tl_span *items = tl_realloc_array(s->items, (size_t)cap, sizeof *items);
     if (!items) {
         return tl_fail_memory(err, (size_t)cap * sizeof *items);
@@ -145,9 +147,18 @@ static tl_status current_key(key_reader *r, bool *wanted, tl_error *err) {
     return TL_OK;
 }
 
+static bool same_key(const tl_span *span, const tl_buf *key) {
+    return span->key_len == key->len && (key->len == 0 || memcmp(span->key, key->data, key->len) == 0);
+}
+
 /* The spans of a row group, without times yet. */
 static tl_status group_spans(key_reader *r, int64_t n_rows, tl_error *err) {
     tl_span *open = NULL; /* the last span, while it may still grow */
+    int64_t hint = 0;     /* spans in all, unless keys have several columns or only some are wanted */
+    for (int32_t c = 0; c < r->contract->n_series && !r->request->only; c++) {
+        hint = r->runs[c].n_runs > hint ? r->runs[c].n_runs : hint;
+    }
+    hint += r->out->n;
     for (int64_t row = 0; row < n_rows;) {
         int64_t end = n_rows;
         for (int32_t c = 0; c < r->contract->n_series; c++) {
@@ -161,16 +172,17 @@ static tl_status group_spans(key_reader *r, int64_t n_rows, tl_error *err) {
         }
         bool wanted;
         TL_TRY(current_key(r, &wanted, err));
-        if (wanted && open && open->row + open->n == row && tl_bytes_equal(open->key, tl_buf_bytes(&r->key))) {
-            open->n += end - row;
+        if (wanted && open && open->row + open->n == row && same_key(open, &r->key)) {
+            open->n += (int32_t)(end - row);
         } else if (wanted) {
-            uint8_t *key = tl_arena_copy(&r->out->arena, r->key.data, r->key.len);
+            uint8_t *key = r->key.len <= UINT32_MAX ? tl_arena_copy(&r->out->arena, r->key.data, r->key.len) : NULL;
             if (!key) {
                 return tl_fail_memory(err, r->key.len);
             }
-            TL_TRY(reserve_span(r->out, err));
+            TL_TRY(reserve_span(r->out, hint, err));
             open = &r->out->items[r->out->n++];
-            *open = (tl_span){.key = {key, r->key.len}, .file = r->file, .row = row, .n = end - row};
+            *open = (tl_span){
+                .key = key, .key_len = (uint32_t)r->key.len, .file = r->file, .row = row, .n = (int32_t)(end - row)};
         }
         row = end;
     }
@@ -402,7 +414,7 @@ tl_status tl_keys_read(tl_table *table, const tl_schema *schema, tl_open_file *f
     int64_t from = out->n;
     TL_TRY(tl_keys_spans(table, schema, &(tl_key_request){.only = only}, f, file, out, err));
     for (int64_t i = from; i < out->n; i++) {
-        TL_TRY(tl_series_number(set, out->items[i].key, &out->items[i].series, err));
+        TL_TRY(tl_series_number(set, (tl_bytes){out->items[i].key, out->items[i].key_len}, &out->items[i].series, err));
     }
     return TL_OK;
 }

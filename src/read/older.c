@@ -2,8 +2,8 @@
  * Older copies (DESIGN 6, pass 1). Comes in: files, and which of them may share keys. Goes out: the rows among them
  * that a later write of the same (series, time) has replaced, as a bitmap a file.
  *
- * Groups of files are taken in waves of about a million rows. In a wave the files' key columns are read, file by file;
- * then spans are sorted by series and those of one series compared, some series a task.
+ * Groups of files are taken in waves of about a million rows or some hundred files. In a wave the files' key columns
+ * are read, file by file; then spans are sorted by series and those of one series compared, some series a task.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "read/copies.h"
 
 #define WAVE_ROWS (INT64_C(1) << 20)
+#define WAVE_FILES 512
 
 /* One file of a wave. */
 typedef struct wave_file {
@@ -69,6 +70,16 @@ static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) 
 
 /* ---- sorting spans by series ---- */
 
+/* Files are sorted by series, so the number after the last one is often right; else the set knows. */
+static tl_status number_of(tl_series_set *set, const tl_span *span, int32_t *number, tl_error *err) {
+    tl_bytes key = {span->key, span->key_len};
+    if (*number + 1 < set->n && tl_bytes_equal(set->keys[*number + 1], key)) {
+        ++*number;
+        return TL_OK;
+    }
+    return tl_series_number(set, key, number, err);
+}
+
 /* Series get numbers that ascend from group to group: groups share no series. */
 static tl_status number_spans(wave *w, tl_error *err) {
     tl_series_set set = {0};
@@ -81,9 +92,9 @@ static tl_status number_spans(wave *w, tl_error *err) {
             tl_series_set_free(&set);
         }
         tl_spans *spans = &w->files[i].spans;
+        int32_t number = -1;
         for (int64_t k = 0; k < spans->n && status == TL_OK; k++) {
-            int32_t number = 0;
-            status = tl_series_number(&set, spans->items[k].key, &number, err);
+            status = number_of(&set, &spans->items[k], &number, err);
             if (status == TL_OK && before + number > INT32_MAX) {
                 status = tl_fail(err, TL_UNSUPPORTED, "more than 2^31 series");
             }
@@ -110,13 +121,18 @@ static int by_least_time(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Files are read by ascending time, so most series are in order already. */
+/* Files are read by ascending time, so spans stand in order but for a few. */
 static void sort_series(tl_span **spans, int64_t n) {
-    bool sorted = true;
-    for (int64_t i = 1; i < n && sorted; i++) {
-        sorted = by_least_time(&spans[i - 1], &spans[i]) <= 0;
+    int64_t moves = 0;
+    for (int64_t i = 1; i < n && moves < 16 * n; i++) {
+        tl_span *span = spans[i];
+        int64_t at = i;
+        for (; at > 0 && by_least_time(&spans[at - 1], &span) > 0; at--, moves++) {
+            spans[at] = spans[at - 1];
+        }
+        spans[at] = span;
     }
-    if (!sorted) {
+    if (moves >= 16 * n) {
         qsort(spans, (size_t)n, sizeof *spans, by_least_time);
     }
 }
@@ -287,10 +303,12 @@ tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, 
     wave w = {.search = search, .scratch = tl_calloc(threads, sizeof *w.scratch)};
     tl_status status = w.scratch ? TL_OK : tl_fail_memory(err, threads * sizeof *w.scratch);
     for (int64_t from = 0; from < groups->n && status == TL_OK;) {
-        int64_t to = from, rows = 0;
+        int64_t to = from, rows = 0, files = 0;
         do {
-            rows += groups->items[to++].rows;
-        } while (to < groups->n && rows + groups->items[to].rows <= WAVE_ROWS);
+            rows += groups->items[to].rows;
+            files += groups->items[to++].n;
+        } while (to < groups->n && rows + groups->items[to].rows <= WAVE_ROWS &&
+                 files + groups->items[to].n <= WAVE_FILES);
         status = run_wave(&w, groups->items + from, to - from, err);
         empty_wave(&w);
         from = to;

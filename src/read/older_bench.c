@@ -1,6 +1,6 @@
 /*
  * What planning a read costs: loading the table, its live files, finding older copies.
- *     older_bench LAKE [TABLE [RUNS]]
+ *     older_bench LAKE [TABLE [RUNS [COPIES]]]
  * Comes in: a lake that is there (bench/read.py makes them). Goes out: a line a figure: milliseconds (median and
  * least), bytes read, peak memory. The figures of one line are of one process and a warm page cache.
  */
@@ -10,7 +10,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "read/read.h"
+#include "read/cache.h"
+#include "read/read_internal.h"
 
 static double now_ms(void) {
     struct timespec t;
@@ -97,14 +98,35 @@ static void time_files(bench *b) {
     print_times("live files", b->ms, b->runs, cpu, rest);
 }
 
-static void time_plan(bench *b, const char *name, const tl_plan_options *options, bool cached) {
+typedef enum known { NOTHING, BESIDE, ONE_COMMIT_LESS, ALL } known;
+
+/* What a run may know. */
+static void prepare(bench *b, known what) {
+    tl_error err = {{0}};
+    const tl_metadata *m = &b->table->metadata;
+    if (what == ALL) {
+        return;
+    }
+    tl_read_forget();
+    if (what != BESIDE) { /* as if the object had been looked for */
+        (void)tl_older_cache_first(tl_older_table_id(b->table, tl_metadata_schema(m)));
+    }
+    if (what == ONE_COMMIT_LESS && m->n_snapshots > 1) {
+        tl_plan *plan;
+        const tl_plan_options before = {.snapshot = &m->snapshots[m->n_snapshots - 2]};
+        check(tl_plan_create(b->table, &before, &plan, &err), &err);
+        tl_plan_release(plan);
+    }
+}
+
+static void time_plan(bench *b, const char *name, const tl_plan_options *options, known what) {
     tl_error err = {{0}};
     char rest[256] = "";
-    double cpu = cpu_ms();
+    double cpu = cpu_ms(), preparing = 0;
     for (int i = 0; i < b->runs; i++) {
-        if (!cached) {
-            tl_read_forget();
-        }
+        double cpu_before = cpu_ms();
+        prepare(b, what);
+        preparing += cpu_ms() - cpu_before;
         long long read_before = bytes_read();
         double begin = now_ms();
         tl_plan *plan;
@@ -118,6 +140,41 @@ static void time_plan(bench *b, const char *name, const tl_plan_options *options
                        (long long)plan->n_scan, (long long)plan->rows, (long long)plan->hidden_rows,
                        (double)(bytes_read() - read_before) / 1e6, (double)bytes / 1e6, peak_kb() / 1024);
         tl_plan_release(plan);
+    }
+    print_times(name, b->ms, b->runs, cpu + preparing, rest);
+}
+
+/* Every file `copies` times, as if all batches had been sent again so often. */
+static void time_copies(bench *b, int copies, tl_pool *pool) {
+    tl_error err = {{0}};
+    char rest[128] = "", name[64];
+    double cpu = cpu_ms();
+    (void)snprintf(name, sizeof name, "older copies: %d full copies", copies);
+    for (int i = 0; i < b->runs; i++) {
+        tl_plan *p;
+        check(tl_plan_create(b->table, &(tl_plan_options){.keep_copies = true}, &p, &err), &err);
+        int64_t n = p->files.n_data, all = n * copies, hidden = 0, rows = 0;
+        tl_live_file *files = tl_arena_array(&p->arena, (size_t)all, sizeof *files);
+        tl_plan_file *scan = tl_arena_array(&p->arena, (size_t)all, sizeof *scan);
+        for (int64_t f = 0; files && scan && f < all; f++) {
+            files[f] = p->files.data[f % n];
+            files[f].sequence_number += f / n * 1000000;
+            scan[f] = (tl_plan_file){.file = &files[f]};
+            rows += files[f].file.record_count;
+        }
+        p->files.data = files;
+        p->files.n_data = all;
+        p->scan = scan;
+        p->n_scan = all;
+        double begin = now_ms();
+        check(tl_plan_hide_older_of(p, tl_metadata_schema(&b->table->metadata), pool, &err), &err);
+        b->ms[i] = now_ms() - begin;
+        for (int64_t f = 0; f < all; f++) {
+            hidden += scan[f].n_hidden;
+        }
+        (void)snprintf(rest, sizeof rest, "%lld rows, %lld hidden; peak %ld MB", (long long)rows, (long long)hidden,
+                       peak_kb() / 1024);
+        tl_plan_release(p);
     }
     print_times(name, b->ms, b->runs, cpu, rest);
 }
@@ -148,14 +205,14 @@ static void time_narrow(bench *b) {
     const tl_column_stats *key = f && c->n_series ? stats(f, schema->fields[c->series[0]].id) : NULL;
     if (key && key->lower.data) {
         const tl_key_filter filter = {c->series[0], key->lower};
-        time_plan(b, "plan: one series", &(tl_plan_options){.keys = &filter, .n_keys = 1}, false);
+        time_plan(b, "plan: one series", &(tl_plan_options){.keys = &filter, .n_keys = 1}, NOTHING);
     }
     tl_live_files_free(&files);
 }
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        (void)fprintf(stderr, "usage: older_bench LAKE [TABLE [RUNS]]\n");
+        (void)fprintf(stderr, "usage: older_bench LAKE [TABLE [RUNS [COPIES]]]\n");
         return 2;
     }
     bench b = {.runs = argc > 3 ? atoi(argv[3]) : 11};
@@ -168,11 +225,16 @@ int main(int argc, char **argv) {
     time_load(&b);
     check(tl_table_load(b.store, b.ns, b.name, &b.table, &err), &err);
     time_files(&b);
-    time_plan(&b, "plan: copies kept", &(tl_plan_options){.keep_copies = true}, false);
+    time_plan(&b, "plan: copies kept", &(tl_plan_options){.keep_copies = true}, NOTHING);
     time_narrow(&b);
-    time_plan(&b, "plan: all, one thread", &(tl_plan_options){0}, false);
-    time_plan(&b, "plan: all, two threads", &(tl_plan_options){.pool = two}, false);
-    time_plan(&b, "plan: all, known", &(tl_plan_options){0}, true);
+    time_plan(&b, "plan: all, one thread", &(tl_plan_options){0}, NOTHING);
+    time_plan(&b, "plan: all, two threads", &(tl_plan_options){.pool = two}, NOTHING);
+    time_plan(&b, "plan: all, kept beside", &(tl_plan_options){.pool = two}, BESIDE);
+    time_plan(&b, "plan: all, one commit more", &(tl_plan_options){.pool = two}, ONE_COMMIT_LESS);
+    time_plan(&b, "plan: all, known", &(tl_plan_options){.pool = two}, ALL);
+    for (int copies = 1; copies <= (argc > 4 ? atoi(argv[4]) : 0); copies *= 2) {
+        time_copies(&b, copies, NULL);
+    }
     tl_table_release(b.table);
     tl_store_close(b.store);
     tl_pool_free(two);

@@ -61,11 +61,12 @@ tl_nested tl_nested_compare(const tl_type *type, const struct ArrowSchema *file)
 
 /* Rows of one series that stand together in one row group of one file. */
 typedef struct tl_span {
-    tl_bytes key;   /* canonical bytes of the series, in the spans' arena */
+    const uint8_t *key; /* canonical bytes of the series, in the spans' arena */
+    uint32_t key_len;
+    int32_t n;      /* rows */
     int32_t series; /* number in the tl_series_set, once it has one */
     int32_t file;   /* caller's number of the file */
     int64_t row;    /* of its first row in the file */
-    int64_t n;
     const int64_t *times;   /* n, in file order */
     const int64_t *ingests; /* n; NULL = all `ingest` */
     int64_t ingest;         /* INT64_MIN = null or no such column */
