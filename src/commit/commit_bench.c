@@ -1,16 +1,19 @@
 /*
  * How long a commit takes, and whether it grows with the table: N commits of one small file each, on a local disk.
  *   commit_bench DIRECTORY COMMITS [sync] [batch]
- * Prints medians of wall and CPU time around commits 100, 1,000, 5,000, 10,000 ..., and what the syncs alone take.
+ * Prints medians of wall and CPU time around commits 100, 1,000, 5,000, 10,000 ..., and beside them what the syncs
+ * alone take: the same files and folders, as many at once, a turn after each of those commits.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pool.h"
 #include "commit/commit.h"
 
 enum { COLUMNS = 8, WINDOW = 50 };
@@ -98,24 +101,67 @@ static double median_ms(int64_t *v, int n) {
     return (double)v[n / 2] / 1000;
 }
 
-/* One sync of a small new file, and of its folder. */
-static double bare_sync_ms(const char *dir) {
-    int64_t spans[WINDOW];
-    char path[4096];
-    int folder = open(dir, O_RDONLY | O_DIRECTORY);
-    for (int i = 0; i < WINDOW; i++) {
-        (void)snprintf(path, sizeof path, "%s/sync-%d", dir, i);
-        int fd = open(path, O_CREAT | O_WRONLY, 0600);
-        (void)!write(fd, path, 1700);
-        int64_t begin = clock_of(CLOCK_MONOTONIC);
-        (void)fdatasync(fd);
-        (void)fsync(folder);
-        spans[i] = (clock_of(CLOCK_MONOTONIC) - begin) / 2;
-        (void)close(fd);
-        (void)unlink(path);
+/* ---- the syncs alone ---- */
+
+enum { FILES = 5, SYNCS = FILES + 2, THREADS = 8 };
+
+/* What a commit syncs, made anew for each turn: a data file, manifest, manifest list, index and the metadata's
+ * contents; their two folders. */
+typedef struct bare {
+    tl_pool *pool;
+    char data[4096], metadata[4096];
+    int fds[SYNCS];
+} bare;
+
+static tl_status bare_sync(void *ctx, size_t i, unsigned worker, tl_error *err) {
+    (void)worker;
+    const bare *b = ctx;
+    int failed = i < FILES ? fdatasync(b->fds[i]) : fsync(b->fds[i]);
+    return failed ? tl_fail(err, TL_IO, "sync %zu failed", i) : TL_OK;
+}
+
+static void bare_begin(bare *b, const char *dir) {
+    (void)snprintf(b->data, sizeof b->data, "%s/bare-data", dir);
+    (void)snprintf(b->metadata, sizeof b->metadata, "%s/bare-metadata", dir);
+    (void)mkdir(b->data, 0700);
+    (void)mkdir(b->metadata, 0700);
+    tl_error err;
+    if (tl_pool_create(THREADS, &b->pool, &err) != TL_OK) {
+        die(&err);
     }
-    (void)close(folder);
-    return median_ms(spans, WINDOW);
+}
+
+/* Microseconds of the syncs of one commit: all but the last side by side as the store does, then that of metadata/ with
+ * the version's name in it. Making and writing the files is not counted. */
+static int64_t bare_turn(bare *b, size_t metadata_bytes) {
+    static uint8_t bytes[1 << 20];
+    const size_t sizes[FILES] = {1700, 4000, 4000, 4500, metadata_bytes < sizeof bytes ? metadata_bytes : sizeof bytes};
+    char path[FILES][4200], name[4200];
+    for (int i = 0; i < FILES; i++) {
+        (void)snprintf(path[i], sizeof path[i], "%s/%d", i == 0 ? b->data : b->metadata, i);
+        b->fds[i] = open(path[i], O_CREAT | O_WRONLY, 0600);
+        (void)!write(b->fds[i], bytes, sizes[i]);
+    }
+    b->fds[FILES] = open(b->data, O_RDONLY | O_DIRECTORY);
+    b->fds[FILES + 1] = open(b->metadata, O_RDONLY | O_DIRECTORY);
+    (void)snprintf(name, sizeof name, "%s/version", b->metadata);
+    tl_error err;
+    int64_t begin = clock_of(CLOCK_MONOTONIC);
+    tl_status status = tl_pool_run(b->pool, SYNCS, bare_sync, b, &err);
+    (void)!link(path[FILES - 1], name);
+    (void)fsync(b->fds[FILES + 1]);
+    int64_t took = clock_of(CLOCK_MONOTONIC) - begin;
+    if (status != TL_OK) {
+        die(&err);
+    }
+    for (int i = 0; i < SYNCS; i++) {
+        (void)close(b->fds[i]);
+    }
+    for (int i = 0; i < FILES; i++) {
+        (void)unlink(path[i]);
+    }
+    (void)unlink(name);
+    return took;
 }
 
 /* As inline maintenance does: at 120 snapshots the oldest 20 go. */
@@ -146,7 +192,7 @@ int main(int argc, char **argv) {
         sync = sync || strcmp(argv[i], "sync") == 0;
         batch = batch || strcmp(argv[i], "batch") == 0;
     }
-    int64_t commits = strtoll(argv[2], NULL, 10), wall[WINDOW], cpu[WINDOW];
+    int64_t commits = strtoll(argv[2], NULL, 10), wall[WINDOW], cpu[WINDOW], syncs[WINDOW];
     for (int i = 0; i < COLUMNS; i++) {
         fields[i] = (tl_field){.id = i + 1,
                                .name = names[i],
@@ -164,7 +210,8 @@ int main(int argc, char **argv) {
         tl_table_create(s, "default", "r", &o, &t, &err) != TL_OK) {
         die(&err);
     }
-    printf("one bare sync: %.2f ms\n", bare_sync_ms(argv[1]));
+    bare b;
+    bare_begin(&b, argv[1]);
     int64_t mark = 100;
     for (int64_t i = 0; i < commits; i++) {
         tl_staged staged;
@@ -180,18 +227,24 @@ int main(int argc, char **argv) {
         }
         wall[i % WINDOW] = clock_of(CLOCK_MONOTONIC) - w;
         cpu[i % WINDOW] = clock_of(CLOCK_PROCESS_CPUTIME_ID) - c;
+        uint64_t metadata_bytes = 0;
+        syncs[i % WINDOW] = 0;
+        if (sync && i + WINDOW >= mark && tl_store_size(s, newer->metadata_key, &metadata_bytes, NULL) == TL_OK) {
+            syncs[i % WINDOW] = bare_turn(&b, (size_t)metadata_bytes);
+        }
         staged.newest = (tl_rows){0};
         tl_staged_free(&staged);
         tl_table_release(t);
         t = newer;
         expire(&t);
         if (i + 1 == mark) {
-            printf("commit %6lld: wall %.2f ms, CPU %.2f ms\n", (long long)mark, median_ms(wall, WINDOW),
-                   median_ms(cpu, WINDOW));
+            printf("commit %6lld: wall %.2f ms, CPU %.2f ms, its %d syncs alone %.2f ms\n", (long long)mark,
+                   median_ms(wall, WINDOW), median_ms(cpu, WINDOW), SYNCS + 1, median_ms(syncs, WINDOW));
             fflush(stdout);
             mark = mark == 100 ? 1000 : mark == 1000 ? 5000 : mark * 2;
         }
     }
+    tl_pool_free(b.pool);
     tl_table_release(t);
     tl_store_close(s);
     return 0;
