@@ -36,6 +36,7 @@ def masked(text):
     """Without what differs from run to run: times, rates, ids and places."""
     text = re.sub(r"\d+ ms \[[\d.]+s\]", "# ms [#s]", text)
     text = re.sub(r"[\d.]+s \(\d+ rows/s\)", "#s (# rows/s)", text)
+    text = re.sub(r" in [\d.]+s → v", " in #s → v", text)
     text = re.sub(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,6}Z", "#now", text)
     return re.sub(r"file:///\S+|\b\d{15,19}\b", "#", text)
 
