@@ -388,3 +388,74 @@ def test_renamed_fields_inside_of_columns_are_refused_never_null(tl, lake):
     with table.update_schema() as change:
         change.rename_column("s.a", "x")
     assert 'column "s"' in tl.fails("sql", "select * from made")
+
+
+# ---- less than the whole table -----------------------------------------------------------------------------------------
+
+WIDE = [(m, f"2025-01-{d:02d}T{h:02d}:00:00Z", d * 100 + h) for m in "abc" for d in range(1, 8) for h in range(0, 24, 3)]
+
+NARROW = [
+    "select count(*) from r", "select count(*) n from default.r",
+    "select machine, time, v from r order by time desc limit 1", "select * exclude (_ingest_ts) from r order by time desc limit 5",
+    "select time from r x order by x.time desc limit 50", "select time, v from r order by time desc limit 100000",
+    "select machine, v from r qualify row_number() over (partition by machine order by time desc) = 1 order by machine",
+    "select machine, v from r where time >= '2025-01-03 06:00:00' and time < timestamptz '2025-01-03 12:00:00+00' order by all",
+    "select count(*), sum(v) from r where time between '2025-01-02' and '2025-01-04' and machine = 'b'",
+    "select machine, max(v) from r where machine = 'a' and v > 0 and time > '2025-01-05T09:00:00Z' group by all",
+    "select count(*) from r where time <= '2025-01-01 00:00:00+05:30'", "select sum(v) from r where machine = 'it''s'",
+    "select v + 1 as time from r where time > '2025-01-06' order by all", "select count(*) from r where time > '2025-01-06' or v = 7",
+    "select count(*) from r where time > '2025-01-03' and (machine = 'a' or machine = 'b') having count(*) > 0",
+    "select count(*) from r where time = '2025-01-03 03:00:00'", "select count(*) from r where time > '2030-01-01'",
+    "select max(time) from r where time < '2025-01-02' and machine = 'nobody'",
+]
+
+
+def narrow_lake(tl, *options):
+    fill(tl, "r", WIDE, *options)
+    add(tl, "r", [("it's", "2025-01-03", 1)])
+    add(tl, "r", [(m, t, v + 0.5) for m, t, v in WIDE if v % 2])
+    add(tl, "r", [("a", "2025-01-07T23:00:00Z", 999), ("c", "2025-01-08", 998)])
+    add(tl, "r", [("a", "2025-01-07T23:00:00Z", 1999)])
+
+
+def test_what_is_answered_from_less_is_the_same(tl):
+    """A session that has made a table may mean other things by a name: there nothing is answered from less."""
+    narrow_lake(tl)
+
+    def answer(before, query, *options):
+        return sorted(csv_of(tl, before + query, *options).split("\n\n")[-1].splitlines())
+
+    for query in NARROW:
+        one = answer("", query)
+        assert one == answer("create temp table other (a int); select 1; ", query), query
+        # in one session: the second time the whole version is known
+        assert one == answer("select count(*), max(v) from r where v > 0 or true; ", query), query
+        if "row_number" not in query and not query.endswith("limit 1"):  # of copies any may be the one
+            assert answer("", query, "--dedup", "off") == \
+                answer("create temp table other (a int); select 1; ", query, "--dedup", "off"), query
+
+
+def test_a_table_of_the_sessions_own_is_meant_by_its_name(tl):
+    narrow_lake(tl)
+    assert csv_of(tl, "create temp table r as select 1 as time; select count(*) n from r; select time from r order by time desc limit 5") == \
+        "n\n1\n\ntime\n1\n"
+    assert csv_of(tl, "create temp view r as select * from default.r where machine = 'c' and time < '2025-01-02'; select count(*) n from r") == \
+        "n\n8\n"
+
+
+def test_older_versions_by_snapshot_and_time(tl):
+    fill(tl, "r", ROWS)
+    first = tl.info("r")["snapshots"][0]
+    at = dt.datetime.fromtimestamp(first["timestamp_ms"] / 1000, dt.timezone.utc).isoformat()
+    add(tl, "r", [("a", "2025-01-01T00:00:00Z", 10), ("c", "2025-01-01T00:00:00Z", 4)])
+    query = "select count(*) n, sum(v) s from r"
+    assert csv_of(tl, query) == "n,s\n4,19.0\n"
+    assert csv_of(tl, query, "--snapshot", first["id"]) == csv_of(tl, query, "--as-of", at) == "n,s\n3,6.0\n"
+    assert csv_of(tl, "select count(*) n from r", "--snapshot", first["id"]) == "n\n3\n"
+    assert csv_of(tl, query, "--dedup", "off") == "n,s\n5,20.0\n"
+    assert csv_of(tl, query, "--dedup", "off", "--snapshot", first["id"]) == "n,s\n3,6.0\n"
+    assert "has no snapshot 77" in tl.fails("sql", query, "--snapshot", "77")
+    assert "its oldest is of" in tl.fails("sql", query, "--as-of", "2001-01-01")
+    tl.fails("sql", query, "--snapshot", "x", rc=2)
+    tl.fails("sql", query, "--snapshot", "5", "--as-of", at, rc=2)
+    tl.fails("sql", query, "--dedup", "maybe", rc=2)
