@@ -473,6 +473,22 @@ tl_status tl_stager_wave(tl_stager *s, const tl_sources *sources, const tl_sorte
     return status;
 }
 
+/* ---- row groups that are encoded already ---- */
+
+tl_status tl_stager_add_group(tl_stager *s, int32_t value, tl_pq_chunk *chunks, tl_error *err) {
+    tl_open_file *f = s->carried;
+    uint32_t number = f ? f->number : 0;
+    if (f && tl_pq_file_writer_bytes(f->writer) >= s->target_bytes) {
+        s->carried = NULL;
+        TL_TRY(finish_file(s, f, err));
+        number++;
+    }
+    if (!s->carried) {
+        TL_TRY(open_file(s, value, 0, number, NULL, &s->carried, err));
+    }
+    return tl_pq_file_writer_add_row_group(s->carried->writer, chunks, s->encoder->leaves->n_leaves, err);
+}
+
 /* ---- the end ---- */
 
 /* Moves entry `from` of the list to `to`. */

@@ -57,6 +57,9 @@ void tl_stager_free(tl_stager *s, bool remove);
 tl_status tl_stager_wave(tl_stager *s, const tl_sources *sources, const tl_sorted *sorted, const tl_layout *layout,
                          bool more, tl_error *err) TL_CHECKED;
 
+/* Writes a row group that is encoded already into the file at hand; all such row groups are of one partition. */
+tl_status tl_stager_add_group(tl_stager *s, int32_t value, tl_pq_chunk *chunks, tl_error *err) TL_CHECKED;
+
 /* Moves the files, in partition order, into `out` (files, keys, starts, rows, bytes, arena). No wave may follow.
  * `ranks` turns series numbers into places in the key order, which are the rows of the newest; NULL for a plain table.
  */

@@ -17,6 +17,7 @@ enum { ROUNDS = 5, UNITS_MOST = 16 /* in one commit */ };
 typedef struct waiting {
     const tl_compact_unit *units[UNITS_MOST];
     tl_staged staged[UNITS_MOST];
+    bool copied[UNITS_MOST]; /* byte for byte */
     int32_t n;
     int64_t bytes;
 } waiting;
@@ -98,6 +99,7 @@ static void count(compacting *c, int32_t from, int32_t n) {
         r->files_out += c->w.staged[i].n_files;
         r->rows_out += c->w.staged[i].rows;
         r->bytes_out += c->w.staged[i].bytes;
+        r->copied_bytes += c->w.copied[i] ? c->w.staged[i].bytes : 0;
         r->partitions++;
     }
     r->commits++;
@@ -172,7 +174,12 @@ static void report(const compacting *c) {
 
 static tl_status do_unit(compacting *c, const tl_compact_unit *u, tl_error *err) {
     tl_staged *staged = &c->w.staged[c->w.n];
-    TL_TRY(tl_compact_rows(c->plan, u, c->o, staged, err));
+    bool copied;
+    TL_TRY(tl_compact_copy(c->plan, u, c->o, &copied, staged, err));
+    if (!copied) {
+        TL_TRY(tl_compact_rows(c->plan, u, c->o, staged, err));
+    }
+    c->w.copied[c->w.n] = copied;
     c->w.units[c->w.n++] = u;
     c->w.bytes += u->bytes;
     c->done_bytes += u->bytes;

@@ -19,6 +19,7 @@ typedef struct tl_compact_options {
     int64_t budget_us;    /* no new commit is begun after so long; 0 = no limit */
     int64_t budget_bytes; /* ... or after so many bytes read; 0 = no limit */
     bool rewrite;         /* every partition, also where nothing asks for it (files with copies inside them) */
+    bool decode;          /* row groups are never taken over byte for byte */
     bool inline_only;     /* what an append does by itself: size tiers and cold partitions, nothing large */
     void (*progress)(void *arg, int64_t done_bytes, int64_t all_bytes); /* NULL = none; called from this thread */
     void *progress_arg;

@@ -1,4 +1,5 @@
-/* Compacts a table of a local lake and says how long it took: compact_bench LAKE TABLE [threads [memory [inline]]] */
+/* Compacts a table of a local lake and says how long it took: compact_bench LAKE TABLE [threads [memory
+ * [inline|decode]]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void print(const tl_compact_result *r, int64_t us) {
 
 int main(int argc, char **argv) {
     if (argc < 3) {
-        fprintf(stderr, "usage: compact_bench LAKE TABLE [threads [memory [inline]]]\n");
+        fprintf(stderr, "usage: compact_bench LAKE TABLE [threads [memory [inline|decode]]]\n");
         return 2;
     }
     tl_error err = {{0}};
@@ -44,7 +45,8 @@ int main(int argc, char **argv) {
     }
     tl_compact_options o = {.pool = pool,
                             .memory_limit = argc > 4 ? strtoll(argv[4], NULL, 10) : 0,
-                            .inline_only = argc > 5 && strcmp(argv[5], "inline") == 0};
+                            .inline_only = argc > 5 && strcmp(argv[5], "inline") == 0,
+                            .decode = argc > 5 && strcmp(argv[5], "decode") == 0};
     tl_compact_result r;
     int64_t begin = tl_env_monotonic_us(env);
     tl_status status = tl_compact(t, &o, &r, &out, &err);

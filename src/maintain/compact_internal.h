@@ -30,4 +30,12 @@ void tl_compact_work_free(tl_compact_work *work);
 tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options, tl_staged *out,
                           tl_error *err) TL_CHECKED;
 
+/* The same for a unit whose row groups do not interleave in key order: they are put one behind the other, byte for byte
+ * (compact_copy.c). *done is false, and nothing is left, when that cannot be or would leave row groups too small. */
+tl_status tl_compact_copy(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options, bool *done,
+                          tl_staged *out, tl_error *err) TL_CHECKED;
+
+/* The plan's file of plan->files.data[index]. NULL = it is not scanned. */
+const tl_plan_file *tl_compact_plan_file(const tl_plan *plan, int64_t index);
+
 #endif

@@ -112,7 +112,7 @@ static tl_status add_file(rewriting *w, const tl_plan_file *file, tl_error *err)
 }
 
 /* The plan's file of a live file: plan->scan is the reverse of plan->files.data. */
-static const tl_plan_file *plan_file(const tl_plan *plan, int64_t index) {
+const tl_plan_file *tl_compact_plan_file(const tl_plan *plan, int64_t index) {
     const tl_live_file *wanted = &plan->files.data[index];
     int64_t guess = plan->n_scan - 1 - index;
     if (guess >= 0 && guess < plan->n_scan && plan->scan[guess].file == wanted) {
@@ -142,7 +142,7 @@ static tl_status rewrite(rewriting *w, const tl_compact_unit *unit, tl_staged *o
         return tl_fail_memory(err, w->cap_pieces * sizeof *w->pieces);
     }
     for (int64_t i = 0; i < unit->n; i++) {
-        const tl_plan_file *file = plan_file(w->plan, unit->files[i]);
+        const tl_plan_file *file = tl_compact_plan_file(w->plan, unit->files[i]);
         if (!file) {
             return tl_fail(err, TL_INTERNAL, "a file that is to be compacted is not in the plan");
         }
