@@ -430,7 +430,7 @@ def test_what_is_answered_from_less_is_the_same(tl):
         assert one == answer("create temp table other (a int); select 1; ", query), query
         # in one session: the second time the whole version is known
         assert one == answer("select count(*), max(v) from r where v > 0 or true; ", query), query
-        if "row_number" not in query and not query.endswith("limit 1"):  # of copies any may be the one
+        if "row_number" not in query and not query.endswith((" 1", " 5")):  # of equal times any may be the one
             assert answer("", query, "--dedup", "off") == \
                 answer("create temp table other (a int); select 1; ", query, "--dedup", "off"), query
 
