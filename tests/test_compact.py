@@ -122,6 +122,47 @@ if args['maintain']:
     lakes.same(views.latest, lakes.newest(expected, ["machine"], "time"), key=["machine"], columns=KEY + VALUES)
 
 
+def test_row_groups_that_are_taken_over_are_read_by_everybody(command, peer, tmp_path):
+    """Files of one device each: their row groups do not interleave, so they are copied as they are."""
+    import numpy as np
+    rng = np.random.default_rng(7)
+    tl = harness.Command(command, tmp_path / "lake")
+    parts = []
+    for k in range(6):
+        n = 5000
+        rows = pa.table({
+            "device": pa.array([f"d-{k}"] * n),
+            "time": pa.array(1767225600_000000 + np.arange(n) * 1_000_000, pa.timestamp("us", "UTC")),
+            "v": pa.array(rng.normal(size=n).round(2)),
+            "note": pa.array([None if i % 7 else f"note {i % 40}" for i in range(n)]),
+            "list": pa.array([[i, i + 1][:i % 3] for i in range(n)]),
+        })
+        parts.append(rows)
+        pq.write_table(rows, tmp_path / f"{k}.parquet")
+    tl.ok("create", "readings", "--from", tmp_path / "0.parquet", "--time-column", "time", "--series-key", "device",
+          "--prop", "timelake.row-group-rows=2000")
+    tl.ok("append", "readings", *[tmp_path / f"{k}.parquet" for k in (3, 1, 5, 0, 4, 2)], "--rows-per-commit", "0", "--no-maintain")
+    tl.ok("maintain", "readings")
+    info = tl.info("readings")
+    assert info["files"] == 1
+    expected = pa.concat_tables(parts)
+    for read in (lakes.pyiceberg, lakes.duckdb, lakes.polars):
+        lakes.same(read(tl.table_dir("readings")), expected, key=["device", "time"], columns=["device", "time", "v", "note", "list"])
+    lakes.same(lakes.peer(peer, tl.lake, "readings"), expected, key=["device", "time"], columns=["device", "time", "v", "note", "list"])
+    lakes.same(lakes.c_api(tl.lake, "readings"), expected, key=["device", "time"], columns=["device", "time", "v", "note", "list"])
+    [live] = live_files(tl)
+    file = pq.ParquetFile(live)
+    assert file.metadata.num_row_groups >= 6 and file.metadata.num_rows == expected.num_rows
+    lakes.same(file.read(), expected, key=["device", "time"], columns=["device", "time", "v", "note", "list"])
+
+
+def live_files(tl):
+    """The live data files, by pyiceberg."""
+    from pyiceberg.table import StaticTable
+    table = StaticTable.from_metadata(f"file://{lakes.metadata_file(tl.table_dir('readings'))}")
+    return [task.file.file_path.removeprefix("file://") for task in table.scan().plan_files()]
+
+
 # ---- in full ----------------------------------------------------------------------------------------------------------
 
 @pytest.mark.slow
