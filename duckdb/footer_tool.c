@@ -29,7 +29,7 @@ static int put_footer(FILE *to) {
     static const unsigned char head[] = {0x00, 0x93, 0x04, 0x10, 'd', 'u', 'c', 'k', 'd', 'b',  '_',
                                          's',  'i',  'g',  'n',  'a', 't', 'u', 'r', 'e', 0x80, 0x04};
     /* nothing x 3, which ABI, our version, which C API, the platform, the footer's own version */
-    static const char *const fields[FIELDS] = {"", "", "", "C_STRUCT", "v" TL_BUILD_VERSION, "v1.2.0", PLATFORM, "4"};
+    static const char *const fields[FIELDS] = {"", "", "", "C_STRUCT", ("v" TL_BUILD_VERSION), "v1.2.0", PLATFORM, "4"};
     static char bytes[FIELD * FIELDS + SIGNATURE];
     for (size_t i = 0; i < FIELDS; i++) {
         if (strlen(fields[i]) > FIELD) {

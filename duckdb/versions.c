@@ -272,6 +272,12 @@ static void sweep(tl_versions *v, int64_t now) {
     }
 }
 
+void tl_versions_sweep(tl_versions *v, int64_t now) {
+    tl_lock_take(&v->lock);
+    sweep(v, now);
+    tl_lock_give(&v->lock);
+}
+
 /* ---- finding ---- */
 
 /* The lock is held. */
@@ -291,8 +297,8 @@ static tl_read_version *known(tl_versions *v, const record *want) {
     for (size_t i = v->n; i-- > 0 && !found;) {
         record *r = &v->records[i];
         if (r->made && r->lake == want->lake && r->version == want->version && r->snapshot_id == want->snapshot_id &&
-            r->keep_copies == want->keep_copies && strcmp(r->name, want->name) == 0 &&
-            same_text(r->uuid, want->uuid) && same_narrowing(r, want)) {
+            r->keep_copies == want->keep_copies && strcmp(r->name, want->name) == 0 && same_text(r->uuid, want->uuid) &&
+            same_narrowing(r, want)) {
             found = use(r);
         }
     }

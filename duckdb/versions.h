@@ -45,6 +45,10 @@ typedef struct tl_read_version {
 tl_versions *tl_versions_create(void); /* NULL when memory ends */
 void tl_versions_free(tl_versions *v);
 
+/* Lets go of what is not likely to be used again; tl_versions_get does it by itself. `now_us` by the monotonic clock.
+ */
+void tl_versions_sweep(tl_versions *v, int64_t now_us);
+
 /* TL_NOT_FOUND for a table or snapshot that is not there. The lake must outlive `v`. Caller releases. */
 tl_status tl_versions_get(tl_versions *v, tl_lake *lake, const char *name, const tl_version_want *want,
                           tl_read_version **out, tl_error *err) TL_CHECKED;
