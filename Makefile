@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-stream soak quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-read bench-stream soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build

@@ -9,6 +9,7 @@
 #include "table/settings.h"
 
 enum {
+    GAPS_MAX = 32,       /* in the list of a part's files: each is a comparison a row */
     MANY = 4,            /* so many plans may lie about before the replaced ones among them are let go early */
     RECORDS_MAX = 10000, /* what handles stand for */
     SECONDS_BUSY = 10,   /* used within: never let go */
@@ -386,8 +387,12 @@ static tl_status part_of_times(tl_read_version *whole, int64_t from_us, int64_t 
         wanted[i] = !tl_bounds_time(whole->schema, &plan->table->contract, plan->scan[i].file, &min, &max) ||
                     (max >= from_us && min < to_us);
     }
+    int64_t gaps = 0;
+    for (int64_t i = 1; status == TL_OK && i < plan->n_scan; i++) {
+        gaps += wanted[i - 1] && !wanted[i];
+    }
     if (status == TL_OK) {
-        status = part_of(whole, wanted, out, err);
+        status = part_of(whole, gaps > GAPS_MAX ? NULL : wanted, out, err);
     }
     tl_free(wanted);
     tl_version_release(whole);
