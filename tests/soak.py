@@ -60,7 +60,7 @@ class Soak:
 
     def batch(self, dice, writer, b):
         day = T0 + datetime.timedelta(hours=dice.randrange(0, 72))  # late, over three days
-        times = [day + datetime.timedelta(seconds=b * ROWS + i, microseconds=1) for i in range(ROWS)]
+        times = [day + datetime.timedelta(milliseconds=b * ROWS + i, microseconds=1) for i in range(ROWS)]  # no two batches share a key
         rows = {"writer": [f"w{writer}"] * ROWS, "time": times, "batch": [b] * ROWS, "n": list(range(ROWS))}
         if b % 5 == 0:
             rows["writer"].append(f"shared{writer}")

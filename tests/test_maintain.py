@@ -164,6 +164,26 @@ def test_check_of_tables_by_others(tl, lake, peer):
     assert kinds(tl) == []
 
 
+@pytest.mark.parametrize("delete_format", ["position", "dv"])
+def test_tables_of_policy_upsert(tl, delete_format):
+    create(tl, "readings", "--policy", "upsert", "--prop", f"delete-format={delete_format}")
+    expected = fill(tl)
+    [summary] = tl.json("check", "readings", "--json")
+    assert summary["findings"] == summary["warnings"] == 0 and summary["delete_files"] > 0
+    directory = tl.table_dir("readings")
+    if delete_format == "position":
+        data = {path.removeprefix("file://") for path in foreign.data_files(directory)}
+        lost = next(p for p in (directory / "data").rglob("*.parquet") if str(p) not in data)
+        whole = lost.read_bytes()
+        lost.write_bytes(whole[:-1])
+        assert "file-size" in kinds(tl)
+        lost.write_bytes(whole)
+    tl.ok("maintain", "readings")
+    [summary] = tl.json("check", "readings", "--json")
+    assert summary["delete_files"] == 0 and summary["rows"] == expected.num_rows
+    lakes.same(lakes.duckdb(directory), expected, key=KEY, columns=COLUMNS)
+
+
 # ---- maintain -----------------------------------------------------------------------------------------------------------
 
 def all_engines(tl, expected):

@@ -77,11 +77,36 @@ static tl_status check_orphans(tl_checking *c, tl_error *err) {
     return status == TL_NO_MEMORY ? tl_fail_memory(err, 256) : TL_OK;
 }
 
+/* A table of policy upsert shows each key once also to readers that know nothing of older copies. */
+static tl_status check_copies(tl_checking *c, tl_error *err) {
+    tl_plan *plan = NULL;
+    tl_error why = {{0}};
+    int64_t copies = 0;
+    if (!c->t->contract.upsert || !c->whole) {
+        return TL_OK;
+    }
+    tl_status status = tl_plan_create(c->t, &(tl_plan_options){.pool = c->options->pool}, &plan, &why);
+    if (status != TL_OK) { /* what cannot be read was told before */
+        return status == TL_NO_MEMORY ? tl_fail_memory(err, 256) : TL_OK;
+    }
+    for (int64_t i = 0; i < plan->n_scan; i++) {
+        copies += plan->scan[i].n_hidden - plan->scan[i].n_deleted;
+    }
+    tl_plan_release(plan);
+    if (copies) {
+        tl_check_report(c, false, "duplicate-keys", NULL,
+                        "%lld rows have been replaced by later ones and are not deleted, which policy upsert promises",
+                        (long long)copies);
+    }
+    return TL_OK;
+}
+
 static tl_status check_parts(tl_checking *c, tl_error *err) {
     TL_TRY(tl_check_snapshots(c, err));
     if (!c->options->no_data) {
         TL_TRY(tl_pool_run(c->options->pool, (size_t)c->files.n_data, check_file, c, err));
         TL_TRY(tl_check_deletes(c, err));
+        TL_TRY(check_copies(c, err));
         TL_TRY(tl_check_index(c, err));
     }
     TL_TRY(tl_check_head(c, err));

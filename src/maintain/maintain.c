@@ -183,6 +183,19 @@ static tl_status remove_orphans(maintaining *m, tl_error *err) {
     return status;
 }
 
+/* ---- manifests ---- */
+
+/* Of the current snapshot. */
+static tl_status count_manifests(const maintaining *m, int64_t *n, tl_error *err) {
+    const tl_snapshot *current = tl_metadata_current(&(*m->table)->metadata);
+    tl_arena arena = {0};
+    tl_manifest_file *files;
+    *n = 0;
+    tl_status status = current ? tl_table_manifests(*m->table, current, &arena, &files, n, err) : TL_OK;
+    tl_arena_free(&arena);
+    return status;
+}
+
 /* ---- all ---- */
 
 /* A table that we may not write is still looked at in a dry run. */
@@ -192,6 +205,7 @@ static tl_status steps(maintaining *m, tl_error *err) {
     if (!p->dry_run) {
         TL_TRY(tl_table_writable(*m->table, err));
     }
+    TL_TRY(count_manifests(m, &m->r->manifests_before, err));
     if (!p->no_retention) {
         TL_TRY(drop_old(m, err));
     }
@@ -205,6 +219,7 @@ static tl_status steps(maintaining *m, tl_error *err) {
     if (!p->no_expire) {
         TL_TRY(expire(m, err));
     }
+    TL_TRY(count_manifests(m, &m->r->manifests_after, err));
     return p->orphans ? remove_orphans(m, err) : TL_OK;
 }
 
