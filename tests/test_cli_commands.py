@@ -156,7 +156,7 @@ def test_nothing_to_append_is_no_commit(tl):
 
 def test_a_batch_id_is_added_once(tl):
     make(tl)
-    assert add(tl, ROWS, "readings", "--batch-id", "x", "--rows-per-commit", "2").rc == 0
+    assert add(tl, ROWS, "readings", "--batch-id", "x", "--rows-per-commit", "2", "--no-maintain").rc == 0
     before = tl.json("info", "readings", "--json")[0]
     assert before["snapshot_count"] == 2
     again = add(tl, ROWS, "readings", "--batch-id", "x", "--rows-per-commit", "2", "--json")
@@ -165,7 +165,7 @@ def test_a_batch_id_is_added_once(tl):
     assert (report["rows"], report["commits"], report["duplicates"]) == (0, 0, 2)
     # the first part is there, the second is new
     more = ROWS[:2] + [("c", "2025-01-03T00:00:00Z", 9.0)]
-    assert add(tl, more, "readings", "--batch-id", "y", "--rows-per-commit", "2").rc == 0
+    assert add(tl, more, "readings", "--batch-id", "y", "--rows-per-commit", "2", "--no-maintain").rc == 0
     assert tl.json("info", "readings", "--json")[0]["snapshot_count"] == 4
     ids = [s["summary"].get("timelake.batch-id") for s in snapshots(tl, "readings")]
     assert sorted(ids) == ["x-0", "x-1", "y-0", "y-1"]

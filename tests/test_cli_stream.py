@@ -376,7 +376,7 @@ def test_an_append_of_files_is_interrupted_between_commits(table, tmp_path):
     (tmp_path / "tmp").mkdir()
     table.env["TMPDIR"] = str(tmp_path / "tmp")
     (tmp_path / "x.ndjson").write_text("".join(line(i) for i in range(200000)))
-    p = table.start("append", "r", tmp_path / "x.ndjson", "--rows-per-commit", "1000")
+    p = table.start("append", "r", tmp_path / "x.ndjson", "--rows-per-commit", "1000", "--no-maintain")
     wait_for(lambda: count(table) >= 2000)
     last = stopped(table, p)
     n = count(table)
