@@ -26,6 +26,7 @@ typedef struct compacting {
     const tl_compact_options *o;
     tl_table *t; /* the newest version */
     tl_plan *plan;
+    tl_append_workspace *workspace; /* from one unit to the next; NULL is fine */
     tl_compact_result *result;
     int64_t begin_us;
     int64_t all_bytes, done_bytes;
@@ -177,7 +178,7 @@ static tl_status do_unit(compacting *c, const tl_compact_unit *u, tl_error *err)
     bool copied;
     TL_TRY(tl_compact_copy(c->plan, u, c->o, &copied, staged, err));
     if (!copied) {
-        TL_TRY(tl_compact_rows(c->plan, u, c->o, staged, err));
+        TL_TRY(tl_compact_rows(c->plan, u, c->o, c->workspace, staged, err));
     }
     c->w.copied[c->w.n] = copied;
     c->w.units[c->w.n++] = u;
@@ -276,10 +277,12 @@ tl_status tl_compact(tl_table *base, const tl_compact_options *options, tl_compa
     o.now_us = o.now_us > 0 ? o.now_us : tl_env_now_us(env);
     compacting c = {.o = &o,
                     .t = tl_table_retain(base),
+                    .workspace = tl_append_workspace_create(),
                     .result = result,
                     .begin_us = tl_env_monotonic_us(env),
                     .no_sync = strcmp(tl_setting_text(&base->metadata, "durability"), "none") == 0};
     tl_status status = run_rounds(&c, err);
+    tl_append_workspace_free(c.workspace);
     if (status == TL_OK || result->commits > 0) {
         *out = c.t;
     } else {

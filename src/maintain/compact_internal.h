@@ -26,9 +26,9 @@ tl_status tl_compact_choose(const tl_plan *plan, const tl_compact_options *optio
                             tl_error *err) TL_CHECKED;
 void tl_compact_work_free(tl_compact_work *work);
 
-/* Writes the rows of a unit anew (compact_rows.c): staged files, not yet part of the table. */
-tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options, tl_staged *out,
-                          tl_error *err) TL_CHECKED;
+/* Writes the rows of a unit anew (compact_rows.c): staged files, not yet part of the table. `workspace` may be NULL. */
+tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options,
+                          tl_append_workspace *workspace, tl_staged *out, tl_error *err) TL_CHECKED;
 
 /* The same for a unit whose row groups do not interleave in key order: they are put one behind the other, byte for byte
  * (compact_copy.c). *done is false, and nothing is left, when that cannot be or would leave row groups too small. */

@@ -25,6 +25,7 @@ typedef struct piece {
 typedef struct rewriting {
     tl_plan *plan;
     const tl_compact_options *o;
+    tl_append_workspace *workspace;
     tl_file_rows *rows;
     tl_align *align;
     tl_appender *appender;
@@ -130,6 +131,7 @@ static tl_status rewrite(rewriting *w, const tl_compact_unit *unit, tl_staged *o
     const tl_metadata *m = &w->plan->table->metadata;
     tl_append_options options = {
         .pool = w->o->pool,
+        .workspace = w->workspace,
         .memory_limit = w->o->memory_limit > 0 ? w->o->memory_limit : (int64_t)256 << 20,
         .compact_profile = strcmp(tl_setting_text(m, "encodings"), "compact") == 0,
     };
@@ -152,10 +154,10 @@ static tl_status rewrite(rewriting *w, const tl_compact_unit *unit, tl_staged *o
     return tl_appender_finish(w->appender, out, err);
 }
 
-tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options, tl_staged *out,
-                          tl_error *err) {
+tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options,
+                          tl_append_workspace *workspace, tl_staged *out, tl_error *err) {
     *out = (tl_staged){0};
-    rewriting w = {.plan = plan, .o = options};
+    rewriting w = {.plan = plan, .o = options, .workspace = workspace};
     tl_status status = rewrite(&w, unit, out, err);
     drop_pieces(&w);
     tl_free(w.pieces);
