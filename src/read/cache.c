@@ -32,8 +32,9 @@ tl_file_id tl_older_file_id(const tl_live_file *f) {
 
 tl_file_id tl_older_table_id(const tl_table *table, const tl_schema *schema) {
     const tl_contract *c = &table->contract;
-    tl_file_id id = id_of_text(table->location, (tl_file_id){3, 4});
-    id = id_of_text(table->metadata.table_uuid ? table->metadata.table_uuid : "", id);
+    /* Not by its place: a table that was moved or copied has the same files, by the same paths in its metadata. */
+    const char *uuid = table->metadata.table_uuid;
+    tl_file_id id = id_of_text(uuid ? uuid : table->location, (tl_file_id){3, 4});
     id = id_of_number((uint64_t)schema->fields[c->time].id, id);
     id = id_of_number(c->ingest >= 0 ? (uint64_t)schema->fields[c->ingest].id : UINT64_MAX, id);
     for (int32_t i = 0; i < c->n_series; i++) {

@@ -16,7 +16,7 @@ typedef struct tl_file_id {
     uint64_t a, b;
 } tl_file_id;
 
-/* Which table, by place, uuid and key columns. */
+/* Which table, by its uuid and key columns. */
 tl_file_id tl_older_table_id(const tl_table *table, const tl_schema *schema);
 tl_file_id tl_older_file_id(const tl_live_file *f);
 
