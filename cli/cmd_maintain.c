@@ -130,6 +130,10 @@ static tl_status run_maintain(tl_cli *cli, tl_error *err) {
     for (size_t i = 0; i < n && status == TL_OK; i++) {
         int64_t begin = tl_env_monotonic_us(tl_env_default());
         status = maintain_one(cli, names[i], &params, err);
+        if (status == TL_UNSUPPORTED && cli->n_operands == 0) { /* another program's table in the lake */
+            fprintf(stderr, "%s: left alone: %s\n", names[i], err->message);
+            status = TL_OK;
+        }
         spend(&params, tl_env_monotonic_us(tl_env_default()) - begin);
     }
     tl_names_free(names, n);

@@ -235,6 +235,29 @@ def test_we_and_the_peer_maintain_in_turn(tl, peer):
         lakes.same(views.latest, lakes.newest(expected, ["sensor"], "time"), key=KEY, columns=COLUMNS)
 
 
+def test_tables_of_other_programs_are_checked_and_else_left_alone(tl, lake):
+    from pyiceberg.transforms import IdentityTransform
+    rows = pa.table({"s": ["a", "b", None, "z" * 160], "v": [1.0, float("nan"), -0.0, None], "l": [[1], None, [], [2, 3]],
+                     "d": pa.array([1, None, -3, 4], pa.decimal128(20, 2)), "b": [True, False, None, True]})
+    table = foreign.FolderCatalog(lake).create_table("default.other", rows.schema)
+    table.append(rows)
+    table.append(rows)
+    table.delete("s == 'a'")
+    with table.update_spec() as spec:
+        spec.add_field("s", IdentityTransform())
+    table.append(rows)
+    foreign.number_metadata(tl.table_dir("other"))
+    create(tl)
+    tl.append("readings", rows_at(range(10)))
+    for _ in range(2):
+        assert kinds(tl, "other", "--grace", "0s") == []
+        result = tl("maintain", "--orphans", "--grace", "0s")
+        assert result.rc == 0 and "default.other: left alone: " in result.err and "default.readings: compacted" in result.out
+    assert "not partitioned by" in tl.fails("maintain", "other")
+    assert "another program's" in tl.fails("upgrade", "other")
+    assert "default.other: left alone" in tl("upgrade").err
+
+
 def test_a_budget_does_some_and_says_what_is_left(tl):
     create(tl)
     expected = fill(tl)
@@ -283,6 +306,26 @@ def test_progress_is_for_terminals_alone(tl):
     result = tl("maintain", "readings")
     assert result.rc == 0 and result.err == ""
     assert tl("check", "readings").err == ""
+
+
+def test_maintain_killed_again_and_again_loses_nothing(tl):
+    """Killed as soon as it has written something, however fast the machine is; what it leaves is rubbish and nothing else."""
+    create(tl)
+    expected = fill(tl, batches=12, span=20000)
+    tl.ok("alter", "readings", "--set", "max-snapshots=2", "--set", "min-snapshots=1", "--set", "durability=none")
+    directory = tl.table_dir("readings")
+    for _ in range(5):
+        before = set(directory.rglob("*"))
+        p = tl.start("maintain", "readings", "--budget", "1B")
+        while p.poll() is None and not set(directory.rglob("*")) - before:
+            pass
+        p.send_signal(signal.SIGKILL)
+        p.communicate()
+        lakes.same(lakes.timelake(tl, "readings"), expected, key=KEY, columns=COLUMNS)
+        assert [f for f in findings(tl) if f["level"] == "error"] == []
+    tl.ok("maintain", "readings", "--orphans", "--grace", "0s")
+    all_engines(tl, expected)
+    assert kinds(tl, "readings", "--grace", "0s") == []
 
 
 # ---- retention ----------------------------------------------------------------------------------------------------------
