@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-read bench-older bench-stream soak quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -54,7 +54,7 @@ unit: build-asan/build.ninja ## unit tests, under the sanitizers
 e2e: build test-deps ## end-to-end tests of the release build against the peers
 	@$(PYTEST) tests $(PYTEST_ARGS)
 
-bench: bench-parquet bench-append bench-tables bench-read bench-older ## all benchmarks: ours and the peers in one run, ratios against the bars (TL_RUNS=5)
+bench: bench-parquet bench-append bench-tables bench-maintain bench-read bench-older ## all benchmarks: ours and the peers in one run, ratios against the bars (TL_RUNS=5)
 
 bench-parquet: build test-deps ## the Parquet core against Arrow C++
 	@$(NINJA) -C build benches
@@ -79,6 +79,10 @@ soak: build test-deps ## not a part of test: 16 appenders, 2 compactors, an expi
 bench-older: build test-deps ## finding older copies in un-compacted tables
 	@$(NINJA) -C build benches
 	@.deps/venv/bin/python bench/older.py
+
+bench-maintain: build test-deps ## compaction against Timelake 0.7.0, inline maintenance, bytes rewritten over time
+	@$(NINJA) -C build benches
+	@.deps/venv/bin/python bench/maintain.py
 
 bench-read: build test-deps ## reading with dedup: the extension and the command against DuckDB and Timelake 0.7.0
 	@.deps/venv/bin/python bench/read.py

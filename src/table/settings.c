@@ -37,7 +37,7 @@ static const tl_setting settings[] = {
      "Neighbouring files of one size class that an append merges."},
     {"compact-cold-after", TL_SETTING_DURATION_OR_OFF, "1h", NULL, TABLE | CALL,
      "A partition that ended this long before the newest row is merged whole."},
-    {"compact-late-percent", TL_SETTING_COUNT, "10", NULL, TABLE,
+    {"compact-late-percent", TL_SETTING_COUNT, "25", NULL, TABLE,
      "What came late to a merged partition is merged into it once it is this share of its bytes."},
     {"read-dedup", TL_SETTING_BOOL, "as dedup", NULL, TABLE | SESSION, "Hide older copies of a key when reading."},
     {"read-dedup-strategy", TL_SETTING_CHOICE, "auto", "auto,keys-first,merge", TABLE | SESSION,
