@@ -6,7 +6,8 @@
 The IIoT input as 226 commits (298 files, 7.84 million rows of which 64,637 are older copies), read by the extension in DuckDB
 1.5.6 and 2.0.1 and by `timelake sql`, with two threads and a warm page cache. `plain` is read_parquet over the same files,
 copies included, in the same process. `cold` is the first query of a new process, LOAD not counted. All are interleaved, and
-medians of TL_RUNS rounds are shown. On a machine that has other work to do, TL_CPU=1 takes CPU time of all threads instead.
+medians of TL_RUNS rounds are shown. On a machine that has other work to do, TL_CPU=1 takes CPU time of all threads instead. Parts can
+be named: bench/read.py sql 1.5.6 2.0.1 peer tables large.
 """
 import json
 import os
@@ -211,15 +212,13 @@ def many_files_and_series():
 
 
 def main():
+    parts = {"sql": count_in_sql, "1.5.6": lambda: extension("1.5.6"), "2.0.1": lambda: extension("2.0.1"),
+             "peer": lambda: against_peer("1.5.6"), "tables": other_tables, "large": many_files_and_series}
     shutil.rmtree(LAKE, ignore_errors=True)
     WORK.mkdir(parents=True, exist_ok=True)
     load("readings", sorted(IIOT.glob("batch-*.parquet")))
-    count_in_sql()
-    for version in ("1.5.6", "2.0.1"):
-        extension(version)
-    against_peer("1.5.6")
-    other_tables()
-    many_files_and_series()
+    for name in sys.argv[1:] or parts:
+        parts[name]()
     save("read")
 
 

@@ -180,6 +180,7 @@ tl_status tl_session_set(tl_session *s, const char *name, const char *value, tl_
         name = known;
         value = canonical;
     }
+    s->changed = s->changed || (!setting && !engine); /* a zone, a search path */
     tl_buf sql = {0};
     tl_status status = tl_buf_printf(&sql, "SET %s = ", setting ? name : "");
     if (!setting) {
@@ -525,7 +526,8 @@ tl_status tl_session_narrow(tl_session *s, tl_bytes statement, tl_buf *instead, 
     tl_table *table = NULL;
     TL_TRY(tl_lake_table(s->lake, t->name, &table, err));
     tl_narrow_clear(&s->narrow);
-    tl_status status = tl_narrow_of(&shape, table, &s->narrow, err);
+    bool older = s->want.snapshot_id || s->want.has_as_of; /* perhaps with other columns */
+    tl_status status = older && shape.kind != TL_SHAPE_COUNT ? TL_OK : tl_narrow_of(&shape, table, &s->narrow, err);
     tl_table_release(table);
     return status == TL_OK && s->narrow.kind == TL_SHAPE_COUNT ? count_text(s, &shape, instead, err) : status;
 }

@@ -146,6 +146,19 @@ static void select_function(duckdb_function_info info, duckdb_data_chunk input, 
     tl_buf_free(&text);
 }
 
+/* Where the rows of one handle end: always at `n`, except where somebody plays. */
+static idx_t handle_end(const int64_t *handles, idx_t from, idx_t n) {
+    int64_t differ = 0;
+    for (idx_t i = from; i < n; i++) {
+        differ |= handles[i] ^ handles[from];
+    }
+    idx_t to = from + 1;
+    while (differ && to < n && handles[to] == handles[from]) {
+        to++;
+    }
+    return differ ? to : n;
+}
+
 /* DuckDB calls it from all of its threads, on what is left after its own filters. */
 static void live_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
     const int64_t *handles = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 0));
@@ -153,9 +166,10 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
     const int64_t *rows = duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, 2));
     bool *out = duckdb_vector_get_data(output);
     idx_t n = duckdb_data_chunk_get_size(input);
-    for (idx_t from = 0, to; from < n; from = to) { /* one handle, except where somebody plays */
-        for (to = from + 1; to < n && handles[to] == handles[from]; to++) {}
-        tl_error err = {{0}};
+    for (idx_t from = 0, to; from < n; from = to) {
+        to = handle_end(handles, from, n);
+        tl_error err;
+        err.message[0] = 0;
         tl_read_version *version = NULL;
         if (tl_versions_find(tl_ext_versions(), handles[from], &version, &err) != TL_OK) {
             tl_ext_message m = tl_ext_message_of(&err);

@@ -443,6 +443,15 @@ def test_a_table_of_the_sessions_own_is_meant_by_its_name(tl):
         "n\n8\n"
 
 
+def test_times_in_another_zone_are_meant_as_the_session_says(tl):
+    narrow_lake(tl)
+    query = "select count(*) n from r where time >= '2025-01-08 00:30:00'"
+    assert csv_of(tl, query) == "n\n0\n"
+    for set_zone in (("--set", "TimeZone=Asia/Tokyo"), ()):
+        before = "" if set_zone else "set TimeZone = 'Asia/Tokyo'; "
+        assert csv_of(tl, before + query, *set_zone) == "n\n8\n"
+
+
 def test_older_versions_by_snapshot_and_time(tl):
     fill(tl, "r", ROWS)
     first = tl.info("r")["snapshots"][0]
