@@ -305,6 +305,9 @@ tl_status tl_check_data_file(tl_checking *c, const tl_live_file *live, tl_error 
     tl_error why = {{0}};
     data_check d = {.c = c, .live = live};
     tl_status status = tl_open_file_open(c->t, live, &d.f, &why);
+    if (status == TL_NOT_FOUND && tl_check_expired(c, tl_metadata_current(&c->t->metadata))) {
+        return TL_OK;
+    }
     if (status != TL_OK) {
         return tl_check_unreadable(c, status, kind_of(c, live, status), live->key, &why, err);
     }

@@ -27,6 +27,9 @@ void tl_check_report(tl_checking *c, bool warning, const char *kind, const char 
 tl_status tl_check_unreadable(tl_checking *c, tl_status status, const char *kind, const char *object,
                               const tl_error *why, tl_error *err) TL_CHECKED;
 
+/* Has the snapshot been expired meanwhile, so that nothing of it need be there? */
+bool tl_check_expired(tl_checking *c, const tl_snapshot *s);
+
 void tl_check_progress(tl_checking *c, int64_t bytes);
 
 /* ---- the parts ---- */

@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "table/settings.h"
 
-enum { NOTE_EVERY_US = 60000000, OBJECT_MAX = 1 << 20 };
+enum { NOTE_EVERY_US = 60000000, OBJECT_MAX = 1 << 20, LINES_MAX = 2 * TL_HEAT_PARTITIONS };
 
 static const char FIRST_LINE[] = "timelake-heat 1\n";
 
@@ -149,7 +149,7 @@ static tl_status parse(tl_bytes text, int64_t now_us, tl_heat *out, tl_error *er
     }
     double age = now_us > written ? (double)now_us - (double)written : 0;
     double fade = exp2(-age / (double)TL_HEAT_HALF_LIFE_US);
-    while (take_line(&text, &line)) {
+    for (int n = 0; n < LINES_MAX && take_line(&text, &line); n++) {
         int32_t partition;
         double value;
         if (take_entry(line, &partition, &value) && value * fade > 1e-3) {
