@@ -17,6 +17,12 @@ typedef struct tl_touched {
     int64_t rows;
 } tl_touched;
 
+/* The same per bucket of series (table/series_bucket.h). */
+typedef struct tl_touched_bucket {
+    int32_t partition, bucket;
+    int64_t min_us, max_us;
+} tl_touched_bucket;
+
 /* A series in a staged file: which one, and its least time there. */
 typedef struct tl_series_start {
     int64_t series; /* row of tl_staged.newest */
@@ -34,7 +40,10 @@ typedef struct tl_staged {
     int64_t bytes;
     tl_touched *touched; /* ascending partitions; none for a plain table */
     int32_t n_touched;
-    tl_rows newest; /* the newest row of each series of this append, sorted by series key; n_columns 0 = none */
+    tl_touched_bucket *touched_buckets; /* by partition, then bucket; none without touched-series-buckets */
+    int32_t n_touched_buckets;
+    int32_t series_buckets; /* how many buckets there are; 0 = the ranges are not known */
+    tl_rows newest;         /* the newest row of each series of this append, sorted by series key; n_columns 0 = none */
     tl_series_start **starts; /* per file: its series in key order; NULL for a plain table */
     int64_t *n_starts;
     tl_arena arena;

@@ -66,6 +66,7 @@ tl_status tl_appender_create(tl_table *table, const tl_append_options *options, 
     a->schema = tl_metadata_schema(&table->metadata);
     a->contract = &table->contract;
     read_options(a, options);
+    tl_appender_plan_buckets(a);
     tl_status status = make_parts(a, err);
     if (status != TL_OK) {
         tl_appender_free(a);
@@ -88,6 +89,7 @@ void tl_appender_free(tl_appender *a) {
     tl_leaves_free(&a->leaves);
     tl_rows_free(&a->newest);
     tl_free(a->touched);
+    tl_free(a->touched_buckets);
     tl_arena_free(&a->arena);
     tl_table_release(a->table);
     tl_free(a);
@@ -328,11 +330,13 @@ tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) {
     }
     if (status == TL_OK) {
         count_touched(a, out);
+        size_t n_buckets = a->n_touched_buckets;
         out->touched = tl_arena_copy(&out->arena, a->touched, a->n_touched * sizeof *out->touched);
-        if (!out->touched) {
+        out->touched_buckets = tl_arena_copy(&out->arena, a->touched_buckets, n_buckets * sizeof *out->touched_buckets);
+        if (!out->touched || !out->touched_buckets) {
             tl_staged_discard(a->table->store, out);
             tl_staged_free(out);
-            status = tl_fail_memory(err, a->n_touched * sizeof *out->touched);
+            status = tl_fail_memory(err, n_buckets * sizeof *out->touched_buckets);
         }
     }
     if (status != TL_OK) {
@@ -340,6 +344,8 @@ tl_status tl_appender_finish(tl_appender *a, tl_staged *out, tl_error *err) {
         return status;
     }
     out->n_touched = (int32_t)a->n_touched;
+    out->n_touched_buckets = (int32_t)a->n_touched_buckets;
+    out->series_buckets = (int32_t)a->n_buckets;
     out->rows_in = a->rows_in;
     out->newest = a->newest;
     a->newest = (tl_rows){0};

@@ -46,6 +46,9 @@ struct tl_appender {
     tl_rows newest;      /* n_columns 0 = none yet */
     tl_touched *touched; /* ascending partitions */
     uint32_t n_touched;
+    tl_touched_bucket *touched_buckets; /* ascending partitions, then buckets */
+    uint32_t n_touched_buckets;
+    uint32_t n_buckets; /* 0 = not noted */
 };
 
 /* Plans, options and codec of the table's columns (plan.c). */
@@ -62,6 +65,10 @@ tl_status tl_appender_note(tl_appender *a, const tl_sorted *sorted, tl_error *er
  */
 tl_status tl_appender_write(tl_appender *a, const tl_sources *sources, const tl_sorted *sorted, size_t source_bytes,
                             bool more, uint32_t *kept, tl_error *err) TL_CHECKED;
+
+/* How many buckets of series are noted (buckets.c); then their times in a sorted group. */
+void tl_appender_plan_buckets(tl_appender *a);
+tl_status tl_appender_note_buckets(tl_appender *a, const tl_sorted *sorted, tl_error *err) TL_CHECKED;
 
 /* Is the group too large to go on in memory? */
 bool tl_appender_is_full(const tl_appender *a);

@@ -118,5 +118,6 @@ static tl_status note_touched(tl_appender *a, const tl_sorted *sorted, tl_error 
 
 tl_status tl_appender_note(tl_appender *a, const tl_sorted *sorted, tl_error *err) {
     TL_TRY(note_newest(a, sorted, err));
-    return note_touched(a, sorted, err);
+    TL_TRY(note_touched(a, sorted, err));
+    return tl_appender_note_buckets(a, sorted, err);
 }

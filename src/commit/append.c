@@ -34,7 +34,7 @@ typedef struct append {
     tl_manifest added;
     const char *added_uri; /* NULL = not written yet */
     int64_t added_length;
-    const char *touched;
+    const char *touched, *touched_buckets;
     /* for this attempt */
     tl_arena arena;
     tl_key_list keys;
@@ -171,7 +171,7 @@ static tl_status gather_manifests(append *a, tl_manifest_file **out, int64_t *n_
 static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_t n_carried, tl_snapshot *out,
                               tl_error *err) {
     const tl_commit_options *o = a->options;
-    tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 5, sizeof *extra);
+    tl_property *extra = tl_arena_array(&a->arena, (size_t)o->n_summary + 6, sizeof *extra);
     if (!extra) {
         return tl_fail_memory(err, 256);
     }
@@ -181,8 +181,9 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
                                   &extra[2], err));
     extra[4].key = TL_NEWER_SUMMARY;
     TL_TRY(tl_commit_newer_files(a->staged, a->newer, &a->arena, &extra[4].value, err));
+    extra[5] = (tl_property){TL_TOUCHED_BUCKETS_SUMMARY, a->touched_buckets};
     if (o->n_summary) {
-        memcpy(extra + 5, o->summary, (size_t)o->n_summary * sizeof *extra);
+        memcpy(extra + 6, o->summary, (size_t)o->n_summary * sizeof *extra);
     }
     const tl_delete_change *d = &a->deletes;
     const tl_snapshot *current = tl_metadata_current(&a->t->metadata);
@@ -197,7 +198,7 @@ static tl_status make_summary(append *a, const tl_manifest_file *carried, int64_
         .removed_vectors = d->removed_vectors,
         .one_copy = a->t->contract.upsert && (!current || tl_snapshot_has_one_copy(current)),
         .extra = extra,
-        .n_extra = o->n_summary + 5,
+        .n_extra = o->n_summary + 6,
     };
     for (int32_t i = 0; i < a->staged->n_files; i++) {
         change.added_rows += a->staged->files[i].record_count;
@@ -331,14 +332,20 @@ static tl_status run_attempts(append *a, tl_commit_result *result, tl_table **ou
     }
 }
 
+/* Texts of what was touched; the caller frees both. */
+static tl_status print_touched(const tl_staged *s, char **touched, char **buckets, tl_error *err) {
+    bool by_bucket = s->series_buckets > 0 && s->n_touched_buckets > 0;
+    *touched = s->n_touched > 0 ? tl_touched_print(s->touched, s->n_touched) : NULL;
+    *buckets =
+        by_bucket ? tl_touched_print_buckets(s->touched_buckets, s->n_touched_buckets, s->series_buckets) : NULL;
+    return (s->n_touched > 0 && !*touched) || (by_bucket && !*buckets) ? tl_fail_memory(err, 256) : TL_OK;
+}
+
 static tl_status commit_files(append *a, tl_commit_result *result, tl_table **out, tl_error *err) {
-    char *touched = NULL;
-    tl_status status = TL_OK;
-    if (a->staged->n_touched > 0) {
-        touched = tl_touched_print(a->staged->touched, a->staged->n_touched);
-        status = touched ? TL_OK : tl_fail_memory(err, 256);
-    }
+    char *touched, *buckets;
+    tl_status status = print_touched(a->staged, &touched, &buckets, err);
     a->touched = touched;
+    a->touched_buckets = buckets;
     a->snapshot_id = tl_commit_new_snapshot_id(a->base);
     if (status == TL_OK) {
         status = run_attempts(a, result, out, err);
@@ -352,6 +359,7 @@ static tl_status commit_files(append *a, tl_commit_result *result, tl_table **ou
         tl_staged_discard(store, a->staged);
     }
     tl_free(touched);
+    tl_free(buckets);
     tl_key_list_free(&a->keys);
     tl_key_list_free(&a->kept_keys);
     tl_arena_free(&a->arena);

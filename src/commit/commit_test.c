@@ -1472,6 +1472,47 @@ static void touched_ranges_are_joined_where_they_are_closest(void **state) {
     tl_arena_free(&arena);
 }
 
+static void touched_buckets_are_told_and_read_back(void **state) {
+    (void)state;
+    tl_arena arena = {0};
+    tl_bucket_range *r;
+    int32_t n, buckets;
+    const tl_touched_bucket two[] = {{5, 3, 10, 20}, {6, 0, 30, 40}, {6, 3, 50, 60}};
+    char *text = tl_touched_print_buckets(two, 3, 8);
+    assert_string_equal(text, "8;0:6:6:30:40,3:5:5:10:20,3:6:6:50:60");
+    tl_free(text);
+    enum { DAYS = 500, BUCKETS = 64 };
+    tl_touched_bucket *many = test_calloc(DAYS * BUCKETS, sizeof *many);
+    for (int i = 0; i < DAYS * BUCKETS; i++) {
+        int day = i / BUCKETS;
+        many[i] = (tl_touched_bucket){day, i % BUCKETS, day * 86400000000LL, day * 86400000000LL + i % BUCKETS};
+    }
+    text = tl_touched_print_buckets(many, DAYS * BUCKETS, BUCKETS);
+    assert_int_equal(tl_touched_parse_buckets(text, &arena, &buckets, &r, &n, NULL), TL_OK);
+    assert_int_equal(buckets, BUCKETS);
+    assert_int_equal(n, TL_TOUCHED_BUCKETS_MAX);
+    for (int i = 0; i < DAYS * BUCKETS; i++) { /* each is within exactly one range of its bucket */
+        int within = 0;
+        for (int k = 0; k < n; k++) {
+            within += r[k].bucket == many[i].bucket && r[k].range.first <= many[i].partition &&
+                      r[k].range.last >= many[i].partition && r[k].range.min_us <= many[i].min_us &&
+                      r[k].range.max_us >= many[i].max_us;
+        }
+        assert_int_equal(within, 1);
+    }
+    tl_free(text);
+    test_free(many);
+    const char *bad[] = {"", "8", "0;", "257;", "8;8:1:1:1:1", "8;-1:1:1:1:1", "8;1:1:1:1", "8;1:1:1:1:1,", "x;1:1:1:1:1"};
+    for (size_t i = 0; i < TL_COUNT(bad); i++) {
+        if (tl_touched_parse_buckets(bad[i], &arena, &buckets, &r, &n, NULL) != TL_CORRUPT) {
+            fail_msg("%s", bad[i]);
+        }
+    }
+    assert_int_equal(tl_touched_parse_buckets("8;", &arena, &buckets, &r, &n, NULL), TL_OK);
+    assert_int_equal(n, 0);
+    tl_arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_add_up_and_say_what_they_did),
@@ -1512,6 +1553,7 @@ int main(void) {
         cmocka_unit_test(a_copied_index_key_is_believed_only_for_the_same_rows),
         cmocka_unit_test(an_index_is_given_anew),
         cmocka_unit_test(touched_ranges_are_joined_where_they_are_closest),
+        cmocka_unit_test(touched_buckets_are_told_and_read_back),
     };
     return cmocka_run_group_tests_name("commit", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "table/series_bucket.h"
 
 /* How much time lies between two neighbours; joined ranges lose that much precision. */
 static uint64_t gap(const tl_touched_range *a, const tl_touched_range *b) {
@@ -28,9 +29,9 @@ static uint64_t gap_limit(const tl_touched_range *r, int32_t n, int32_t joins) {
     return lo;
 }
 
-/* Joins the closest neighbours until TL_TOUCHED_MAX are left; gives how many there are. */
-static int32_t join_closest(tl_touched_range *r, int32_t n) {
-    int32_t joins = n - TL_TOUCHED_MAX;
+/* Joins the closest neighbours until `most` are left; gives how many there are. */
+static int32_t join_closest(tl_touched_range *r, int32_t n, int32_t most) {
+    int32_t joins = n - most;
     if (joins <= 0) {
         return n;
     }
@@ -64,7 +65,7 @@ char *tl_touched_print(const tl_touched *touched, int32_t n) {
     for (int32_t i = 0; i < n; i++) {
         r[i] = (tl_touched_range){touched[i].partition, touched[i].partition, touched[i].min_us, touched[i].max_us};
     }
-    n = join_closest(r, n);
+    n = join_closest(r, n, TL_TOUCHED_MAX);
     tl_buf text = {0};
     tl_status status = TL_OK;
     for (int32_t i = 0; status == TL_OK && i < n; i++) {
@@ -72,6 +73,50 @@ char *tl_touched_print(const tl_touched *touched, int32_t n) {
                                (long long)r[i].max_us);
     }
     tl_free(r);
+    char *out = status == TL_OK ? tl_buf_take_text(&text) : NULL;
+    tl_buf_free(&text);
+    return out;
+}
+
+/* Sorts by bucket; within one the order of partitions stays. ends[b] = where bucket b ends in `out`. */
+static int32_t sort_by_bucket(const tl_touched_bucket *touched, int32_t n, tl_touched_range *out,
+                              int32_t ends[TL_SERIES_BUCKETS_MAX]) {
+    int32_t used = 0, sum = 0;
+    memset(ends, 0, TL_SERIES_BUCKETS_MAX * sizeof *ends);
+    for (int32_t i = 0; i < n; i++) {
+        used += ends[touched[i].bucket]++ == 0;
+    }
+    for (int32_t b = 0; b < TL_SERIES_BUCKETS_MAX; b++) {
+        int32_t count = ends[b];
+        ends[b] = sum;
+        sum += count;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const tl_touched_bucket *t = &touched[i];
+        out[ends[t->bucket]++] = (tl_touched_range){t->partition, t->partition, t->min_us, t->max_us};
+    }
+    return used;
+}
+
+char *tl_touched_print_buckets(const tl_touched_bucket *touched, int32_t n, int32_t buckets) {
+    int32_t ends[TL_SERIES_BUCKETS_MAX];
+    tl_touched_range *ranges = tl_alloc_array((size_t)n, sizeof *ranges), *r = ranges;
+    if (!ranges) {
+        return NULL;
+    }
+    int32_t used = sort_by_bucket(touched, n, ranges, ends), each = TL_TOUCHED_BUCKETS_MAX / (used ? used : 1);
+    tl_buf text = {0};
+    tl_status status = tl_buf_printf(&text, "%d;", buckets);
+    for (int32_t b = 0; b < buckets; b++) {
+        int32_t count = (int32_t)(ranges + ends[b] - r);
+        count = count ? join_closest(r, count, each > 1 ? each : 1) : 0;
+        for (int32_t i = 0; status == TL_OK && i < count; i++) {
+            status = tl_buf_printf(&text, "%s%d:%d:%d:%lld:%lld", r == ranges && i == 0 ? "" : ",", b, r[i].first,
+                                   r[i].last, (long long)r[i].min_us, (long long)r[i].max_us);
+        }
+        r = ranges + ends[b];
+    }
+    tl_free(ranges);
     char *out = status == TL_OK ? tl_buf_take_text(&text) : NULL;
     tl_buf_free(&text);
     return out;
@@ -89,11 +134,57 @@ static bool take_number(const char **p, char end, int64_t *out) {
     return true;
 }
 
-tl_status tl_touched_parse(const char *text, tl_arena *arena, tl_touched_range **out, int32_t *n, tl_error *err) {
+/* Ranges in `text`, at least 1 unless it is empty. */
+static size_t count_ranges(const char *text) {
     size_t count = *text ? 1 : 0;
     for (const char *p = text; *p; p++) {
         count += *p == ',';
     }
+    return count;
+}
+
+/* first:last:min:max and the ',' behind it. */
+static bool take_range(const char **p, tl_touched_range *out) {
+    int64_t v[4];
+    bool good = take_number(p, ':', &v[0]) && take_number(p, ':', &v[1]) && take_number(p, ':', &v[2]) &&
+                take_number(p, ',', &v[3]);
+    if (!good || v[0] < INT32_MIN || v[1] > INT32_MAX || v[0] > v[1] || v[2] > v[3]) {
+        return false;
+    }
+    *out = (tl_touched_range){(int32_t)v[0], (int32_t)v[1], v[2], v[3]};
+    return true;
+}
+
+tl_status tl_touched_parse_buckets(const char *text, tl_arena *arena, int32_t *buckets, tl_bucket_range **out,
+                                   int32_t *n, tl_error *err) {
+    const char *p = text;
+    int64_t number = 0;
+    *n = 0;
+    *buckets = 0;
+    if (!strchr(text, ';') || !take_number(&p, ';', &number) || number < 1 || number > TL_SERIES_BUCKETS_MAX) {
+        return tl_fail(err, TL_CORRUPT, TL_TOUCHED_BUCKETS_SUMMARY ": the number of buckets cannot be read");
+    }
+    size_t count = count_ranges(p);
+    *out = tl_arena_array(arena, count, sizeof **out);
+    if (!*out || count > INT32_MAX) {
+        return tl_fail_memory(err, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t bucket;
+        tl_bucket_range *r = &(*out)[i];
+        if (!take_number(&p, ':', &bucket) || bucket < 0 || bucket >= number || !take_range(&p, &r->range)) {
+            *n = 0;
+            return tl_fail(err, TL_CORRUPT, TL_TOUCHED_BUCKETS_SUMMARY ": range %zu cannot be read", i + 1);
+        }
+        r->bucket = (int32_t)bucket;
+        (*n)++;
+    }
+    *buckets = (int32_t)number;
+    return TL_OK;
+}
+
+tl_status tl_touched_parse(const char *text, tl_arena *arena, tl_touched_range **out, int32_t *n, tl_error *err) {
+    size_t count = count_ranges(text);
     *n = 0;
     *out = tl_arena_array(arena, count, sizeof **out);
     if (!*out || count > INT32_MAX) {
@@ -101,13 +192,11 @@ tl_status tl_touched_parse(const char *text, tl_arena *arena, tl_touched_range *
     }
     const char *p = text;
     for (size_t i = 0; i < count; i++) {
-        int64_t v[4];
-        bool good = take_number(&p, ':', &v[0]) && take_number(&p, ':', &v[1]) && take_number(&p, ':', &v[2]) &&
-                    take_number(&p, ',', &v[3]);
-        if (!good || v[0] < INT32_MIN || v[1] > INT32_MAX || v[0] > v[1] || v[2] > v[3]) {
+        if (!take_range(&p, &(*out)[i])) {
+            *n = 0;
             return tl_fail(err, TL_CORRUPT, TL_TOUCHED_SUMMARY ": range %zu cannot be read", i + 1);
         }
-        (*out)[(*n)++] = (tl_touched_range){(int32_t)v[0], (int32_t)v[1], v[2], v[3]};
+        (*n)++;
     }
     return TL_OK;
 }

@@ -21,6 +21,21 @@ typedef struct tl_touched_range {
 } tl_touched_range;
 
 /* NULL when memory ends; caller frees. "" for none. */
+/* The same per bucket of series (setting touched-series-buckets), in a key of its own: the number of buckets, ';', and
+ * ranges by ascending bucket, then partition: bucket:first:last:min:max. About 256 ranges: a bucket's are joined like
+ * those above. Buckets that are not named were not touched. */
+#define TL_TOUCHED_BUCKETS_SUMMARY "timelake.touched-buckets"
+#define TL_TOUCHED_BUCKETS_MAX 256
+
+typedef struct tl_bucket_range {
+    int32_t bucket;
+    tl_touched_range range;
+} tl_bucket_range;
+
+char *tl_touched_print_buckets(const tl_touched_bucket *touched, int32_t n, int32_t buckets);
+tl_status tl_touched_parse_buckets(const char *text, tl_arena *arena, int32_t *buckets, tl_bucket_range **out,
+                                   int32_t *n, tl_error *err) TL_CHECKED;
+
 char *tl_touched_print(const tl_touched *touched, int32_t n);
 
 /* TL_CORRUPT when it is not such a text. Ranges live in `arena`. */

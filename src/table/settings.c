@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "table/series_bucket.h"
 
 #define CREATE TL_LEVEL_CREATE
 #define TABLE TL_LEVEL_TABLE
@@ -64,6 +65,8 @@ static const tl_setting settings[] = {
      "full: a commit is on the disk when it returns. none: for tests and bulk loads."},
     {"keep-batch-ids", TL_SETTING_COUNT, "10000", NULL, TABLE,
      "Newest batch ids that are remembered beyond the expiry of their snapshots."},
+    {"touched-series-buckets", TL_SETTING_COUNT, "0", NULL, TABLE,
+     "More than 0, up to 256: commits also tell the times that they touched per bucket of series."},
     {"commit-attempts", TL_SETTING_COUNT, "100", NULL, TABLE, "Lost races after which a commit gives up."},
     {"snapshot-retention", TL_SETTING_DURATION, "1h", NULL, TABLE, "Older snapshots expire."},
     {"min-snapshots", TL_SETTING_COUNT, "5", NULL, TABLE, "Newest snapshots that never expire."},
@@ -390,6 +393,12 @@ static tl_status check_limits(const tl_setting *s, const char *canonical, tl_err
             return tl_fail(err, TL_INVALID, "timelake.%s: %s is too small, the least is %lld", s->name, canonical,
                            (long long)least[i].least);
         }
+    }
+    int64_t buckets;
+    if (strcmp(s->name, "touched-series-buckets") == 0 && parse_count(canonical, &buckets) &&
+        buckets > TL_SERIES_BUCKETS_MAX) {
+        return tl_fail(err, TL_INVALID, "timelake.%s: %s is too large, the most is %d", s->name, canonical,
+                       TL_SERIES_BUCKETS_MAX);
     }
     return TL_OK;
 }
