@@ -17,6 +17,10 @@
 
 /* So many added files are worth being compared even for a narrow query, so that the next one finds all known. */
 #define EXTEND_ALWAYS 8
+/* What `cheap` plans look at: up to so many times the rows that were added, some rows always, never more than these. */
+#define CHEAP_TIMES 16
+#define CHEAP_ROWS_LEAST (INT64_C(1) << 18)
+#define CHEAP_ROWS_MOST (INT64_C(1) << 22)
 
 typedef struct hider {
     tl_plan *plan;
@@ -291,6 +295,23 @@ static tl_status hide_in(tl_plan_file *s, tl_bitmap *older, tl_error *err) {
     return TL_OK;
 }
 
+/* A commit must not cost what the table holds (tl_plan_options.cheap). */
+static tl_status check_effort(const hider *h, const part *parts, int64_t n, const tl_groups *groups, tl_error *err) {
+    int64_t rows = 0, added = 0;
+    for (int64_t g = 0; g < groups->n; g++) {
+        rows += groups->items[g].rows;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < parts[i].n; k++) {
+            const tl_older_file *f = &h->files[parts[i].files[k]];
+            added += f->known ? 0 : f->live->file.record_count;
+        }
+    }
+    bool cheap = rows <= CHEAP_ROWS_MOST && rows / CHEAP_TIMES <= added + CHEAP_ROWS_LEAST / CHEAP_TIMES;
+    return cheap ? TL_OK
+                 : tl_fail(err, TL_UNSUPPORTED, "older copies would be looked for in %lld rows", (long long)rows);
+}
+
 static tl_status find_known(hider *h, part *parts, int64_t n, tl_error *err) {
     tl_groups whole = {0}, some = {0};
     tl_status status = TL_OK;
@@ -299,6 +320,9 @@ static tl_status find_known(hider *h, part *parts, int64_t n, tl_error *err) {
         if (todo != NOTHING) {
             status = add_groups(h, &parts[i], todo == NARROW, todo == NARROW ? &some : &whole, err);
         }
+    }
+    if (status == TL_OK && h->options->cheap) {
+        status = check_effort(h, parts, n, &whole, err);
     }
     if (status == TL_OK) {
         status = search(h, &whole, false, false, err);

@@ -337,7 +337,7 @@ void tl_older_publish(tl_table *t, tl_pool *pool) {
     if (key && is_due(t, key, id)) {
         tl_plan *plan = NULL;
         tl_buf bytes = {0};
-        if (tl_plan_create(t, &(tl_plan_options){.pool = pool}, &plan, NULL) == TL_OK &&
+        if (tl_plan_create(t, &(tl_plan_options){.cheap = true, .pool = pool}, &plan, NULL) == TL_OK &&
             print_live(plan, id, &bytes) == TL_OK && bytes.len <= BYTES_MOST) {
             (void)!tl_store_put(t->store, key, tl_buf_bytes(&bytes), TL_PUT_LATER, NULL);
         }

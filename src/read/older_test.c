@@ -625,6 +625,25 @@ static void a_later_file_is_compared_with_newer_ones(void **state) {
     close_world(&w);
 }
 
+static void a_cheap_plan_does_not_read_what_the_table_holds(void **state) {
+    (void)state;
+    const tl_plan_options cheap = {.cheap = true};
+    tl_error err = {{0}};
+    world w;
+    open_world(&w);
+    simple_file(&w, 0, 1, 0, 10, false);
+    simple_file(&w, 1, 2, 5, 10, false);
+    check_cached(&w, &cheap, "few rows"); /* both are known now */
+    simple_file(&w, 2, 3, 8, 10, false);
+    check_cached(&w, &cheap, "few rows more");
+    simple_file(&w, 3, 4, 9, 10, true);
+    w.live[3].file.record_count = INT64_C(5) << 20; /* an import */
+    tl_plan *p = make_plan(&w, &cheap);
+    assert_int_equal(tl_plan_hide_older(p, &schema, &cheap, &err), TL_UNSUPPORTED);
+    tl_plan_release(p);
+    close_world(&w);
+}
+
 /* ---- many files ---- */
 
 static void thousands_of_files_of_a_partition_are_told_apart(void **state) {
@@ -722,6 +741,7 @@ int main(void) {
         cmocka_unit_test(a_file_newer_than_all_before_is_not_compared_with_them),
         cmocka_unit_test(marks_that_do_not_hold_are_not_believed),
         cmocka_unit_test(a_later_file_is_compared_with_newer_ones),
+        cmocka_unit_test(a_cheap_plan_does_not_read_what_the_table_holds),
         cmocka_unit_test(thousands_of_files_of_a_partition_are_told_apart),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(the_cache_is_bounded_and_forgets_the_oldest),

@@ -25,6 +25,8 @@ typedef struct tl_plan_options {
     int64_t from_us, to_us;
     const tl_key_filter *keys;
     int32_t n_keys;
+    bool cheap;    /* TL_UNSUPPORTED when older copies would have to be looked for in much more than what was added since
+                      they were looked for last, or in millions of rows */
     tl_pool *pool; /* NULL = the caller's thread */
 } tl_plan_options;
 
