@@ -249,17 +249,19 @@ static size_t scan_floats(const uint8_t *p, size_t n, double *lo_out, double *hi
 
 /* ---- byte arrays ---- */
 
-static tl_status set_bytes(tl_buf *to, tl_bytes v) {
+/* Of long values only a beginning is kept, longer than what is stored of a bound: beginnings are in the order of their
+ * values, and a value of a gigabyte is not copied for its first 64 bytes. */
+static tl_status set_bytes(tl_buf *to, tl_bytes v, size_t most) {
     to->len = 0;
-    return tl_buf_add(to, v.data, v.len);
+    return tl_buf_add(to, v.data, v.len < most ? v.len : most);
 }
 
-static tl_status widen_bytes(tl_pq_bounds *b, tl_pq_order order, tl_bytes min, tl_bytes max) {
+static tl_status widen_bytes(tl_pq_bounds *b, tl_pq_order order, tl_bytes min, tl_bytes max, size_t most) {
     if (!b->any || tl_pq_order_compare_bytes(order, min, tl_buf_bytes(&b->min_bytes)) < 0) {
-        TL_TRY(set_bytes(&b->min_bytes, min));
+        TL_TRY(set_bytes(&b->min_bytes, min, most));
     }
     if (!b->any || tl_pq_order_compare_bytes(order, max, tl_buf_bytes(&b->max_bytes)) > 0) {
-        TL_TRY(set_bytes(&b->max_bytes, max));
+        TL_TRY(set_bytes(&b->max_bytes, max, most));
     }
     b->any = true;
     return TL_OK;
@@ -279,7 +281,8 @@ static tl_status add_bytes(tl_pq_bounds *b, const tl_pq_column_options *o, tl_pq
             hi = v;
         }
     }
-    return widen_bytes(b, order, lo, hi);
+    bool cut = o->type == TL_PQ_BYTE_ARRAY && !o->signed_bytes;
+    return widen_bytes(b, order, lo, hi, cut ? (size_t)o->bounds_bytes + 8 : SIZE_MAX);
 }
 
 tl_status tl_pq_bounds_add(tl_pq_bounds *b, const tl_pq_column_options *o, const void *values, size_t n) {
@@ -322,7 +325,7 @@ tl_status tl_pq_bounds_merge(tl_pq_bounds *b, tl_pq_order order, const tl_pq_bou
     case TL_PQ_ORDER_FLOAT: widen_double(b, other->min.d, other->max.d); break;
     case TL_PQ_ORDER_BYTES:
     case TL_PQ_ORDER_SIGNED_BYTES:
-        return widen_bytes(b, order, tl_buf_bytes(&other->min_bytes), tl_buf_bytes(&other->max_bytes));
+        return widen_bytes(b, order, tl_buf_bytes(&other->min_bytes), tl_buf_bytes(&other->max_bytes), SIZE_MAX);
     case TL_PQ_ORDER_NONE: break;
     }
     return TL_OK;

@@ -13,7 +13,7 @@ void tl_pq_chunk_build_free(tl_pq_chunk_build *c) {
     tl_buf_free(&c->pages);
     tl_buf_free(&c->records);
     tl_buf_free(&c->plain);
-    tl_buf_free(&c->packed);
+    tl_buf_free(&c->header);
     tl_pq_bounds_free(&c->bounds);
     tl_arena_free(&c->arena);
 }
@@ -40,19 +40,56 @@ static int32_t checksum(tl_bytes levels, tl_bytes body) {
     return (int32_t)(uint32_t)crc;
 }
 
-/* A page is written: its header, then `levels` as they are, then `body` compressed (or not, when `header` says so).
- * `header` comes with everything but sizes and checksum. */
-static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_bytes levels, tl_bytes body, tl_buf *to,
-                          tl_error *err) {
-    if (levels.len > INT32_MAX || body.len > INT32_MAX - levels.len) {
+#define HEADER_ROOM ((size_t)128) /* a page header takes less */
+
+/* `head` and `body`, compressed as one, behind `gap` bytes at the end of `to`, whose length stays. */
+static tl_status compress_behind(tl_pq_chunk_build *c, size_t gap, tl_bytes head, tl_bytes body, tl_buf *to,
+                                 tl_bytes *out, tl_error *err) {
+    size_t from = to->len;
+    TL_TRY(tl_pq_said(tl_buf_reserve(to, gap), err));
+    to->len += gap;
+    tl_status status = tl_pq_compress_joined(&c->codec, c->o->codec, c->o->level, head, body, to, err);
+    *out = (tl_bytes){to->data + from + gap, to->len - from - gap};
+    to->len = from;
+    return status;
+}
+
+/* The header, `levels` and `body`, which may lie behind them in `to` already. */
+static tl_status place_page(tl_pq_chunk_build *c, const tl_pq_page_header *header, tl_bytes levels, tl_bytes body,
+                            bool placed, tl_buf *to, tl_error *err) {
+    c->header.len = 0;
+    TL_TRY(tl_pq_said(tl_pq_write_page_header(header, &c->header), err));
+    if (c->header.len > HEADER_ROOM) {
+        return tl_fail(err, TL_INTERNAL, "a page header of %zu bytes", c->header.len);
+    }
+    c->uncompressed_size += (int64_t)c->header.len + header->uncompressed_size;
+    if (!placed) {
+        TL_TRY(tl_pq_said(tl_buf_reserve(to, c->header.len + levels.len + body.len), err));
+    }
+    TL_TRY(tl_pq_said(tl_buf_add(to, c->header.data, c->header.len), err));
+    TL_TRY(tl_pq_said(tl_buf_add(to, levels.data, levels.len), err));
+    if (body.len) {
+        memmove(to->data + to->len, body.data, body.len);
+    }
+    to->len += body.len;
+    return TL_OK;
+}
+
+/* A page is written: its header, then `levels` as they are, then `head` and `body` compressed as one (or not, when
+ * `header` says so; `head` is then empty). `header` comes with everything but sizes and checksum. */
+static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_bytes levels, tl_bytes head,
+                          tl_bytes body, tl_buf *to, tl_error *err) {
+    if (levels.len > INT32_MAX / 2 || head.len > INT32_MAX / 2 || body.len > INT32_MAX - levels.len - head.len) {
         return too_large(body.len, err);
     }
-    header->uncompressed_size = (int32_t)(levels.len + body.len);
-    if (c->o->codec != TL_PQ_UNCOMPRESSED && (header->type != TL_PQ_DATA_PAGE_V2 || body.len > 0)) {
-        c->packed.len = 0;
-        TL_TRY(tl_pq_compress(&c->codec, c->o->codec, c->o->level, body, &c->packed, err));
-        header->is_compressed = header->type != TL_PQ_DATA_PAGE_V2 || c->packed.len < body.len;
-        body = header->is_compressed ? tl_buf_bytes(&c->packed) : body;
+    header->uncompressed_size = (int32_t)(levels.len + head.len + body.len);
+    bool compress = c->o->codec != TL_PQ_UNCOMPRESSED && (header->type != TL_PQ_DATA_PAGE_V2 || body.len > 0);
+    bool placed = false;
+    if (compress) {
+        tl_bytes packed;
+        TL_TRY(compress_behind(c, HEADER_ROOM + levels.len, head, body, to, &packed, err));
+        header->is_compressed = placed = header->type != TL_PQ_DATA_PAGE_V2 || packed.len < body.len;
+        body = placed ? packed : body;
     }
     if (body.len > INT32_MAX - levels.len) {
         return too_large(body.len, err);
@@ -62,12 +99,7 @@ static tl_status put_page(tl_pq_chunk_build *c, tl_pq_page_header *header, tl_by
         header->has_crc = true;
         header->crc = checksum(levels, body);
     }
-    size_t from = to->len;
-    TL_TRY(tl_pq_said(tl_buf_reserve(to, 128 + levels.len + body.len), err));
-    TL_TRY(tl_pq_said(tl_pq_write_page_header(header, to), err));
-    c->uncompressed_size += (int64_t)(to->len - from) + header->uncompressed_size;
-    TL_TRY(tl_pq_said(tl_buf_add(to, levels.data, levels.len), err));
-    return tl_pq_said(tl_buf_add(to, body.data, body.len), err);
+    return place_page(c, header, levels, body, placed, to, err);
 }
 
 static tl_pq_content content_of(tl_pq_type type, tl_pq_encoding encoding) {
@@ -80,6 +112,8 @@ static tl_pq_content content_of(tl_pq_type type, tl_pq_encoding encoding) {
     return packed ? TL_PQ_CONTENT_PACKED : TL_PQ_CONTENT_ANY;
 }
 
+#define JOIN_MOST ((size_t)4 << 20)
+
 /* Version 1: levels behind their lengths and values are compressed as one. */
 static tl_status put_page_v1(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl_error *err) {
     tl_pq_page_header header = {.type = TL_PQ_DATA_PAGE,
@@ -88,10 +122,12 @@ static tl_status put_page_v1(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl
                                 .def_encoding = TL_PQ_RLE,
                                 .rep_encoding = TL_PQ_RLE};
     if (c->o->max_rep == 0 && c->o->max_def == 0) {
-        return put_page(c, &header, (tl_bytes){0}, p->body, &c->pages, err);
+        return put_page(c, &header, (tl_bytes){0}, (tl_bytes){0}, p->body, &c->pages, err);
     }
+    /* joined with the values in memory only where that is cheap, or the codec cannot do otherwise */
+    bool apart = c->o->codec == TL_PQ_ZSTD && p->body.len >= JOIN_MOST;
     c->plain.len = 0;
-    TL_TRY(tl_pq_said(tl_buf_reserve(&c->plain, p->rep.len + p->def.len + p->body.len + 8), err));
+    TL_TRY(tl_pq_said(tl_buf_reserve(&c->plain, p->rep.len + p->def.len + (apart ? 0 : p->body.len) + 8), err));
     const tl_bytes levels[2] = {p->rep, p->def};
     const int16_t max[2] = {c->o->max_rep, c->o->max_def};
     for (int i = 0; i < 2; i++) {
@@ -101,8 +137,11 @@ static tl_status put_page_v1(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl
             TL_TRY(tl_pq_said(tl_buf_add(&c->plain, levels[i].data, levels[i].len), err));
         }
     }
+    if (apart) {
+        return put_page(c, &header, (tl_bytes){0}, tl_buf_bytes(&c->plain), p->body, &c->pages, err);
+    }
     TL_TRY(tl_pq_said(tl_buf_add(&c->plain, p->body.data, p->body.len), err));
-    return put_page(c, &header, (tl_bytes){0}, tl_buf_bytes(&c->plain), &c->pages, err);
+    return put_page(c, &header, (tl_bytes){0}, (tl_bytes){0}, tl_buf_bytes(&c->plain), &c->pages, err);
 }
 
 /* Version 2: levels stand uncompressed before the values. */
@@ -117,7 +156,7 @@ static tl_status put_page_v2(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl
     c->plain.len = 0;
     TL_TRY(tl_pq_said(tl_buf_add(&c->plain, p->rep.data, p->rep.len), err));
     TL_TRY(tl_pq_said(tl_buf_add(&c->plain, p->def.data, p->def.len), err));
-    return put_page(c, &header, tl_buf_bytes(&c->plain), p->body, &c->pages, err);
+    return put_page(c, &header, tl_buf_bytes(&c->plain), (tl_bytes){0}, p->body, &c->pages, err);
 }
 
 tl_status tl_pq_chunk_build_page(tl_pq_chunk_build *c, const tl_pq_page_facts *p, tl_error *err) {
@@ -268,7 +307,7 @@ static tl_status join_pages(tl_pq_chunk_build *c, const tl_pq_dictionary *dictio
     tl_pq_page_header header = {
         .type = TL_PQ_DICTIONARY_PAGE, .n_values = (int32_t)dictionary->n, .encoding = TL_PQ_PLAIN};
     c->codec.content = content_of(c->o->type, TL_PQ_RLE_DICTIONARY);
-    TL_TRY(put_page(c, &header, (tl_bytes){0}, tl_buf_bytes(&dictionary->values), out, err));
+    TL_TRY(put_page(c, &header, (tl_bytes){0}, (tl_bytes){0}, tl_buf_bytes(&dictionary->values), out, err));
     *shift = out->len;
     return tl_pq_said(tl_buf_add(out, c->pages.data, c->pages.len), err);
 }

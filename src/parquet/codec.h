@@ -25,6 +25,10 @@ size_t tl_pq_codec_state_held(const tl_pq_codec_state *state); /* bytes of the c
 tl_status tl_pq_compress(tl_pq_codec_state *state, tl_pq_codec codec, int32_t level, tl_bytes in, tl_buf *out,
                          tl_error *err) TL_CHECKED;
 
+/* The same of `head` and `in` one behind the other; zstd does that without putting them together in memory. */
+tl_status tl_pq_compress_joined(tl_pq_codec_state *state, tl_pq_codec codec, int32_t level, tl_bytes head, tl_bytes in,
+                                tl_buf *out, tl_error *err) TL_CHECKED;
+
 /* Fills exactly `out_len` bytes at `out`; TL_CORRUPT when `in` gives more or fewer. TL_PQ_LZ4 tries the Hadoop framing
  * first, then a raw block, then the frame format, as other readers do. Concatenated gzip members are one stream. */
 tl_status tl_pq_decompress(tl_pq_codec_state *state, tl_pq_codec codec, tl_bytes in, uint8_t *out, size_t out_len,

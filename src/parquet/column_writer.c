@@ -185,7 +185,7 @@ size_t tl_pq_column_writer_held(const tl_pq_column_writer *w) {
     size_t stage = s->raw.cap + s->lengths.cap + s->prefixes.cap + s->previous.cap + s->indices.cap + s->runs.cap;
     size_t dictionary = d->values.cap + d->offsets.cap + (d->slots ? (d->mask + 1) * sizeof(uint64_t) : 0);
     size_t held = h->pages.cap + h->levels.cap + h->indices.cap + h->runs.cap;
-    size_t chunk = c->pages.cap + c->records.cap + c->plain.cap + c->packed.cap + tl_pq_codec_state_held(&c->codec);
+    size_t chunk = c->pages.cap + c->records.cap + c->plain.cap + c->header.cap + tl_pq_codec_state_held(&c->codec);
     return stage + dictionary + held + chunk + w->def_bytes.cap + w->rep_bytes.cap + w->body.cap + w->stamps.cap;
 }
 
@@ -202,18 +202,20 @@ static tl_status close_page(tl_pq_column_writer *w, tl_error *err) {
     TL_TRY(tl_pq_said(tl_pq_rle_end(&w->def), err));
     TL_TRY(tl_pq_said(tl_pq_rle_end(&w->rep), err));
     tl_pq_encoding encoding = w->stage.encoding;
+    tl_bytes body = {0};
     bool hold = encoding == TL_PQ_RLE_DICTIONARY && w->dictionary.n > 0 && sorts_dictionary(w);
     if (encoding == TL_PQ_RLE_DICTIONARY && w->dictionary.n == 0) {
         encoding = TL_PQ_PLAIN; /* nulls alone, and there may never be a dictionary page */
-    } else if (!hold) {
+    } else if (!hold && !tl_pq_stage_plain(&w->stage, &body)) {
         TL_TRY(tl_pq_said(tl_pq_stage_encode(&w->stage, w->dictionary.n, &w->body), err));
+        body = tl_buf_bytes(&w->body);
     }
     const tl_pq_page_facts facts = {.n_levels = w->n_levels,
                                     .n_values = w->n_values,
                                     .n_rows = w->n_rows,
                                     .rep = tl_buf_bytes(&w->rep_bytes),
                                     .def = tl_buf_bytes(&w->def_bytes),
-                                    .body = tl_buf_bytes(&w->body),
+                                    .body = body,
                                     .encoding = encoding,
                                     .bounds = &w->bounds};
     TL_TRY(hold ? tl_pq_said(tl_pq_held_add(&w->held, &w->stage, &facts), err)
@@ -613,6 +615,16 @@ size_t tl_pq_column_writer_bytes(const tl_pq_column_writer *w) {
            (dictionary ? w->dictionary.values.len : 0) + tl_pq_stage_estimate(&w->stage, w->dictionary.n);
 }
 
+/* Buffers of unusually large values are not kept. */
+static void drop_large(tl_pq_column_writer *w) {
+    tl_buf *const buffers[] = {&w->stage.raw, &w->stage.previous, &w->body, &w->chunk.plain};
+    for (size_t i = 0; i < TL_COUNT(buffers); i++) {
+        if (buffers[i]->cap > (size_t)64 << 20) {
+            tl_buf_free(buffers[i]);
+        }
+    }
+}
+
 tl_status tl_pq_column_writer_finish(tl_pq_column_writer *w, tl_pq_chunk *out, tl_error *err) {
     *out = (tl_pq_chunk){0};
     if (w->finished) {
@@ -621,5 +633,7 @@ tl_status tl_pq_column_writer_finish(tl_pq_column_writer *w, tl_pq_chunk *out, t
     TL_TRY(close_page(w, err));
     TL_TRY(tl_pq_held_release(&w->held, &w->dictionary, &w->body, &w->chunk, err));
     w->finished = true;
-    return tl_pq_chunk_build_finish(&w->chunk, &w->dictionary, out, err);
+    TL_TRY(tl_pq_chunk_build_finish(&w->chunk, &w->dictionary, out, err));
+    drop_large(w);
+    return TL_OK;
 }

@@ -75,6 +75,31 @@ static tl_status compress_zstd(tl_pq_codec_state *state, int32_t level, tl_bytes
     return TL_OK;
 }
 
+/* As a stream: bytes of the same content, if not the same as in one go. */
+static tl_status compress_zstd_joined(tl_pq_codec_state *state, int32_t level, tl_bytes head, tl_bytes in, tl_buf *out,
+                                      tl_error *err) {
+    if (!state->zstd_compress && !(state->zstd_compress = ZSTD_createCCtx())) {
+        return tl_fail_memory(err, 0);
+    }
+    ZSTD_CCtx *c = state->zstd_compress;
+    size_t all = head.len + in.len;
+    TL_TRY(reserve(out, ZSTD_compressBound(all), err));
+    size_t left = set_zstd(c, level == INT32_MIN ? 3 : level, state->content);
+    left = ZSTD_isError(left) ? left : ZSTD_CCtx_setPledgedSrcSize(c, all);
+    ZSTD_outBuffer to = {out->data + out->len, out->cap - out->len, 0};
+    ZSTD_inBuffer from[2] = {{head.data, head.len, 0}, {in.data, in.len, 0}};
+    for (int i = 0; i < 2 && !ZSTD_isError(left); i++) {
+        do {
+            left = ZSTD_compressStream2(c, &to, &from[i], i == 0 ? ZSTD_e_continue : ZSTD_e_end);
+        } while (!ZSTD_isError(left) && (i == 0 ? from[i].pos < from[i].size : left > 0) && to.pos < to.size);
+    }
+    if (ZSTD_isError(left) || left > 0) {
+        return failed(TL_PQ_ZSTD, in, ZSTD_isError(left) ? ZSTD_getErrorName(left) : "it did not come to an end", err);
+    }
+    out->len += to.pos;
+    return TL_OK;
+}
+
 static tl_status compress_gzip(int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
     if (in.len > INT32_MAX) {
         return failed(TL_PQ_GZIP, in, "larger than 2 GiB", err);
@@ -156,4 +181,22 @@ tl_status tl_pq_compress(tl_pq_codec_state *state, tl_pq_codec codec, int32_t le
     }
     return tl_fail(err, TL_UNSUPPORTED, "codec %s (%d) is not written here; use zstd, lz4_raw, snappy, gzip, brotli",
                    tl_pq_codec_name(codec), (int)codec);
+}
+
+tl_status tl_pq_compress_joined(tl_pq_codec_state *state, tl_pq_codec codec, int32_t level, tl_bytes head, tl_bytes in,
+                                tl_buf *out, tl_error *err) {
+    if (head.len == 0) {
+        return tl_pq_compress(state, codec, level, in, out, err);
+    }
+    if (codec == TL_PQ_ZSTD) {
+        return compress_zstd_joined(state, level, head, in, out, err);
+    }
+    tl_buf all = {0};
+    tl_status status = tl_buf_reserve(&all, head.len + in.len);
+    status = status == TL_OK ? tl_buf_add(&all, head.data, head.len) : status;
+    status = status == TL_OK ? tl_buf_add(&all, in.data, in.len) : status;
+    status = status == TL_OK ? tl_pq_compress(state, codec, level, tl_buf_bytes(&all), out, err)
+                             : tl_fail_memory(err, head.len + in.len);
+    tl_buf_free(&all);
+    return status;
 }

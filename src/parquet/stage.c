@@ -166,6 +166,15 @@ static tl_status encode_boolean_runs(const uint8_t *values, size_t n, tl_buf *ou
     return TL_OK;
 }
 
+bool tl_pq_stage_plain(const tl_pq_stage *s, tl_bytes *out) {
+    if (s->encoding != TL_PQ_PLAIN || s->type == TL_PQ_BOOLEAN) {
+        return false;
+    }
+    out->data = s->direct ? s->direct : s->raw.data;
+    out->len = s->width ? (size_t)s->n_values * (size_t)s->width : s->raw.len;
+    return true;
+}
+
 tl_status tl_pq_stage_encode(tl_pq_stage *s, uint32_t dictionary_size, tl_buf *out) {
     size_t n = (size_t)s->n_values;
     const uint8_t *values = s->direct ? s->direct : s->raw.data;

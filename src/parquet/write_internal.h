@@ -166,6 +166,8 @@ typedef struct tl_pq_stage {
 } tl_pq_stage;
 
 void tl_pq_stage_free(tl_pq_stage *s);
+/* The page's body without a copy, where it is the values as they stand; until the stage is changed. */
+bool tl_pq_stage_plain(const tl_pq_stage *s, tl_bytes *out);
 void tl_pq_stage_begin(tl_pq_stage *s, tl_pq_encoding encoding);
 /* Bytes of `n` values in PLAIN form. They are in memory, and lengths are below 2^31: nothing wraps. */
 size_t tl_pq_stage_measure(const tl_pq_stage *s, const void *values, size_t n);
@@ -201,7 +203,7 @@ typedef struct tl_pq_chunk_build {
     tl_pq_codec_state codec;
     tl_buf pages;         /* headers and compressed bodies */
     tl_buf records;       /* tl_pq_page_record each */
-    tl_buf plain, packed; /* scratch: a page before and after compression */
+    tl_buf plain, header; /* scratch: a page before compression, an encoded header */
     tl_pq_bounds bounds;  /* of the chunk */
     tl_arena arena;       /* page bounds; goes into the tl_pq_chunk */
     int64_t n_levels, n_rows, n_nulls;
