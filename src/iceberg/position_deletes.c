@@ -63,6 +63,7 @@ static tl_status encode(const char *path, const tl_row_bits *rows, const tl_pq_l
     tl_pq_column_options positions = tl_pq_column_options_of(&schema[2], &leaves[1]);
     paths.encoding = TL_PQ_RLE_DICTIONARY;
     paths.no_bounds = true;
+    paths.codec = positions.codec = TL_PQ_UNCOMPRESSED; /* nothing to gain, and a codec to be set up for each file */
     positions.encoding = TL_PQ_DELTA_BINARY_PACKED;
     tl_bytes value = tl_bytes_of(path);
     tl_pq_column_writer *w = NULL;

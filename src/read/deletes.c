@@ -71,6 +71,7 @@ typedef struct deleter {
     /* the last path looked up: rows of one file stand together */
     tl_buf last_path;
     tl_plan_file *last;
+    tl_key_scratch scratch; /* one codec for all files */
 } deleter;
 
 static tl_status target(deleter *d, tl_bytes path, tl_plan_file **out, tl_error *err) {
@@ -141,8 +142,9 @@ static tl_status apply_position_file(deleter *d, tl_error *err) {
     if (!any) {
         return TL_OK;
     }
-    TL_TRY(tl_open_file_open(d->plan->table, d->deletes, &f, err));
-    const tl_field path = {.id = TL_FIELD_DELETE_PATH, .name = "file_path"}, pos = {.id = TL_FIELD_DELETE_POS, .name = "pos"};
+    TL_TRY(tl_open_file_with(d->plan->table, d->deletes, &d->scratch, &f, err));
+    const tl_field path = {.id = TL_FIELD_DELETE_PATH, .name = "file_path"},
+                   pos = {.id = TL_FIELD_DELETE_POS, .name = "pos"};
     int32_t tops[2] = {tl_open_file_top(&f, &path), tl_open_file_top(&f, &pos)};
     int32_t leaves[2] = {tl_open_file_leaf(&f, &path), tl_open_file_leaf(&f, &pos)};
     tl_status status = TL_OK;
@@ -243,6 +245,7 @@ tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) {
         plan->scan[i].n_deleted = plan->scan[i].n_hidden;
     }
     tl_free(d.sorted);
+    tl_key_scratch_free(&d.scratch);
     tl_buf_free(&d.last_path);
     return status;
 }
