@@ -336,8 +336,7 @@ static tl_status run_attempts(append *a, tl_commit_result *result, tl_table **ou
 static tl_status print_touched(const tl_staged *s, char **touched, char **buckets, tl_error *err) {
     bool by_bucket = s->series_buckets > 0 && s->n_touched_buckets > 0;
     *touched = s->n_touched > 0 ? tl_touched_print(s->touched, s->n_touched) : NULL;
-    *buckets =
-        by_bucket ? tl_touched_print_buckets(s->touched_buckets, s->n_touched_buckets, s->series_buckets) : NULL;
+    *buckets = by_bucket ? tl_touched_print_buckets(s->touched_buckets, s->n_touched_buckets, s->series_buckets) : NULL;
     return (s->n_touched > 0 && !*touched) || (by_bucket && !*buckets) ? tl_fail_memory(err, 256) : TL_OK;
 }
 
