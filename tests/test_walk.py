@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import harness
+import lakes
 
 STEPS = int(os.environ.get("TL_WALK_STEPS", "2000"))
 US = datetime.timedelta(microseconds=1)
@@ -170,8 +171,9 @@ class Walk:
         self.tl.ok("maintain", "readings")
 
     def remember(self):
-        snapshot = self.tl.info("readings")["snapshots"][0]["id"]
-        self.model.kept[snapshot] = dict(self.model.rows)
+        """The current snapshot, which after a rollback is not the newest."""
+        metadata = json.loads(lakes.metadata_file(self.tl.table_dir("readings")).read_text())
+        self.model.kept[str(metadata["current-snapshot-id"])] = dict(self.model.rows)
 
     def roll_back(self):
         """To a snapshot that is still kept; ids of batches after it may be used again."""
