@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-upsert bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -71,6 +71,9 @@ bench-tables: build test-deps ## commits and one-row appends to large and odd ta
 bench-stream: build ## 100 million rows in one append with memory-limit 512 MiB (minutes; not part of `make bench`)
 	@$(NINJA) -C build benches
 	@.deps/venv/bin/python bench/stream.py
+
+bench-upsert: build test-deps ## policy upsert: what it costs writers and readers (not part of `make bench`)
+	@.deps/venv/bin/python bench/upsert.py
 
 soak: build test-deps ## not a part of test: 16 appenders, 2 compactors, an expirer for 5 minutes, then the same with kill -9 (SOAK_ARGS)
 	@.deps/venv/bin/python tests/soak.py $(SOAK_ARGS)
