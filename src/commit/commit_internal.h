@@ -18,7 +18,7 @@ tl_status tl_key_list_add(tl_key_list *list, const char *key, tl_error *err) TL_
 void tl_key_list_free(tl_key_list *list);
 void tl_key_list_remove_objects(tl_store *store, tl_key_list *list); /* best effort; the list is empty after */
 
-/* Puts metadata/<name> (TL_PUT_LATER) and notes its key first; `*uri` in the arena. */
+/* Puts metadata/<name> (TL_PUT_NEW) and notes its key first; `*uri` in the arena. */
 tl_status tl_commit_put_object(tl_table *t, const char *name, tl_bytes data, tl_key_list *keys, tl_arena *arena,
                                const char **uri, tl_error *err) TL_CHECKED;
 
@@ -144,7 +144,7 @@ int64_t tl_commit_new_snapshot_id(const tl_table *t);
 tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
                                 tl_error *err) TL_CHECKED;
 
-/* The same, durable, after the objects `keys` (put with TL_PUT_LATER) are; one wait less than syncing them before. */
+/* The same, durable, after the objects `keys` (put with TL_PUT_NEW or TL_PUT_LATER) are; one wait less than syncing them before. */
 tl_status tl_commit_put_version_after(tl_table *base, tl_next *next, int64_t snapshot_id, const char *const *keys,
                                       size_t n, tl_table **out, tl_error *err) TL_CHECKED;
 

@@ -49,7 +49,7 @@ tl_status tl_commit_put_at(tl_table *t, const char *key, tl_bytes data, tl_key_l
     *uri = full ? tl_arena_strdup(arena, full) : NULL;
     tl_status status = *uri ? tl_key_list_add(keys, key, err) : tl_fail_memory(err, 256);
     if (status == TL_OK) {
-        status = tl_store_put(t->store, key, data, TL_PUT_LATER, err);
+        status = tl_store_put(t->store, key, data, TL_PUT_NEW, err);
         if (status != TL_OK) { /* the commit may go on without it */
             (void)!tl_store_remove(t->store, key, NULL);
             tl_free(keys->items[--keys->n]);

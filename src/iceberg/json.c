@@ -39,10 +39,21 @@ static size_t plain_end(tl_bytes text, size_t i) {
     return i;
 }
 
-tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) {
-    tl_bytes bytes = tl_bytes_of(text);
+/* Copies plain ASCII, which nearly every text in metadata is, in one pass that the compiler can do 32 bytes at a time.
+ * False: there is something to escape or to check. `to` has room for `len`. */
+static bool copy_plain(uint8_t *restrict to, const uint8_t *restrict from, size_t len) {
+    unsigned special = 0;
+    for (size_t i = 0; i < len; i++) {
+        uint8_t c = from[i];
+        to[i] = c;
+        special |= (unsigned)(c < 0x20) | (unsigned)(c > 0x7e) | (unsigned)(c == '"') | (unsigned)(c == '\\');
+    }
+    return !special;
+}
+
+static tl_status put_special_string(tl_buf *out, tl_bytes bytes, tl_error *err) {
     if (!tl_utf8_is_valid(bytes)) {
-        return tl_fail(err, TL_INVALID, "text \"%.60s\" is not UTF-8", text);
+        return tl_fail(err, TL_INVALID, "text \"%.60s\" is not UTF-8", (const char *)bytes.data);
     }
     tl_status status = tl_buf_add_byte(out, '"');
     for (size_t i = 0; status == TL_OK && i < bytes.len;) {
@@ -55,6 +66,20 @@ tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) {
     }
     status = status == TL_OK ? tl_buf_add_byte(out, '"') : status;
     return status == TL_OK ? TL_OK : tl_fail_memory(err, bytes.len);
+}
+
+tl_status tl_json_put_string(tl_buf *out, const char *text, tl_error *err) {
+    tl_bytes bytes = tl_bytes_of(text);
+    if (tl_buf_reserve(out, bytes.len + 2) != TL_OK) {
+        return tl_fail_memory(err, bytes.len);
+    }
+    if (!copy_plain(out->data + out->len + 1, bytes.data, bytes.len)) {
+        return put_special_string(out, bytes, err);
+    }
+    out->data[out->len] = '"';
+    out->data[out->len + bytes.len + 1] = '"';
+    out->len += bytes.len + 2;
+    return TL_OK;
 }
 
 tl_status tl_json_put_extra(tl_buf *out, const char *object_json, tl_error *err) {

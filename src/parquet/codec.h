@@ -18,6 +18,7 @@ typedef struct tl_pq_codec_state {
     tl_pq_content content; /* of the next page to be compressed */
 } tl_pq_codec_state;
 void tl_pq_codec_state_free(tl_pq_codec_state *state);
+void *tl_pq_take_decompress(void); /* a zstd context for state->zstd_decompress; NULL when memory ends */
 size_t tl_pq_codec_state_held(const tl_pq_codec_state *state); /* bytes of the contexts */
 
 /* Appends the compressed form of `in` to `out`. level: the codec's own scale; INT32_MIN = its default here (zstd 3,

@@ -2,14 +2,58 @@
 #include <brotli/encode.h>
 #include <lz4.h>
 #include <snappy-c.h>
+#include <stdatomic.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "parquet/codec.h"
 
+/* Contexts that wait for the next user. Making one asks the processor what it is, which takes 10 us and more in a
+ * virtual machine, and a commit writes an index with a few hundred bytes in each column. */
+enum { SPARES = 16, SPARE_MOST = 1 << 20 /* bytes of one; larger ones are given back */ };
+static _Atomic(void *) spare_compress[SPARES], spare_decompress[SPARES];
+
+static void *take_spare(_Atomic(void *) *spares) {
+    for (int i = 0; i < SPARES; i++) {
+        void *c = atomic_load_explicit(&spares[i], memory_order_relaxed) ? atomic_exchange(&spares[i], NULL) : NULL;
+        if (c) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* False: there is no room for it. */
+static bool keep_spare(_Atomic(void *) *spares, void *c) {
+    for (int i = 0; i < SPARES; i++) {
+        void *none = NULL;
+        if (atomic_compare_exchange_strong(&spares[i], &none, c)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void *take_compress(void) {
+    void *c = take_spare(spare_compress);
+    return c ? c : ZSTD_createCCtx();
+}
+
+void *tl_pq_take_decompress(void) {
+    void *c = take_spare(spare_decompress);
+    return c ? c : ZSTD_createDCtx();
+}
+
 void tl_pq_codec_state_free(tl_pq_codec_state *state) {
-    ZSTD_freeCCtx(state->zstd_compress);
-    ZSTD_freeDCtx(state->zstd_decompress);
+    ZSTD_CCtx *c = state->zstd_compress;
+    if (c && (ZSTD_sizeof_CCtx(c) > SPARE_MOST || !keep_spare(spare_compress, c))) {
+        ZSTD_freeCCtx(c);
+    }
+    ZSTD_DCtx *d = state->zstd_decompress;
+    if (d && (ZSTD_sizeof_DCtx(d) > SPARE_MOST || ZSTD_isError(ZSTD_DCtx_reset(d, ZSTD_reset_session_and_parameters)) ||
+              !keep_spare(spare_decompress, d))) {
+        ZSTD_freeDCtx(d);
+    }
     *state = (tl_pq_codec_state){0};
 }
 
@@ -60,7 +104,7 @@ static size_t set_zstd(ZSTD_CCtx *c, int32_t level, tl_pq_content content) {
 }
 
 static tl_status compress_zstd(tl_pq_codec_state *state, int32_t level, tl_bytes in, tl_buf *out, tl_error *err) {
-    if (!state->zstd_compress && !(state->zstd_compress = ZSTD_createCCtx())) {
+    if (!state->zstd_compress && !(state->zstd_compress = take_compress())) {
         return tl_fail_memory(err, 0);
     }
     TL_TRY(reserve(out, ZSTD_compressBound(in.len), err));
@@ -78,7 +122,7 @@ static tl_status compress_zstd(tl_pq_codec_state *state, int32_t level, tl_bytes
 /* As a stream: bytes of the same content, if not the same as in one go. */
 static tl_status compress_zstd_joined(tl_pq_codec_state *state, int32_t level, tl_bytes head, tl_bytes in, tl_buf *out,
                                       tl_error *err) {
-    if (!state->zstd_compress && !(state->zstd_compress = ZSTD_createCCtx())) {
+    if (!state->zstd_compress && !(state->zstd_compress = take_compress())) {
         return tl_fail_memory(err, 0);
     }
     ZSTD_CCtx *c = state->zstd_compress;

@@ -33,7 +33,7 @@ static bool plausible(tl_pq_codec codec, size_t in_len, size_t out_len) {
 }
 
 static tl_status zstd_decompress(tl_pq_codec_state *state, tl_bytes in, uint8_t *out, size_t out_len, tl_error *err) {
-    if (!state->zstd_decompress && !(state->zstd_decompress = ZSTD_createDCtx())) {
+    if (!state->zstd_decompress && !(state->zstd_decompress = tl_pq_take_decompress())) {
         return tl_fail_memory(err, 1u << 17);
     }
     unsigned long long content = ZSTD_getFrameContentSize(in.data, in.len);

@@ -62,7 +62,7 @@ static void forget_volatile(tl_faulty *f, const char *key) {
 static void note_put(tl_faulty *f, const char *key, tl_put_mode mode) {
     tl_lock_take(&f->lock);
     forget_volatile(f, key);
-    if (mode == TL_PUT_LATER) {
+    if (mode != TL_PUT_SYNC) {
         unsynced *u = tl_alloc(sizeof *u);
         char *copy = u ? tl_strdup(key) : NULL;
         if (copy) {

@@ -214,32 +214,38 @@ static tl_status temp_seal(tl_local *l, const char *key, temp_file *t, tl_put_mo
     return TL_OK;
 }
 
+/* By a second name, where the file system cannot rename without replacing. 0 or the error. */
+static int link_if_absent(tl_local *l, const char *key, temp_file *t) {
+    struct stat st;
+    int code = linkat(l->root, t->path, l->root, key, 0) == 0 ? 0 : errno;
+    /* NFS may repeat a request whose reply was lost and then say "exists" of our own link: two names tell. */
+    if (code == EEXIST && fstatat(l->root, t->path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2) {
+        code = 0;
+    }
+    if (code == 0) {
+        (void)unlinkat(l->root, t->path, 0);
+    }
+    return code;
+}
+
 /* Gives the temporary file its final name if that is free. */
 static tl_status name_if_absent(tl_local *l, const char *key, temp_file *t, tl_error *err) {
-    if (linkat(l->root, t->path, l->root, key, 0) == 0) {
-        (void)unlinkat(l->root, t->path, 0);
+    if (renameat2(l->root, t->path, l->root, key, RENAME_NOREPLACE) == 0) {
         return TL_OK;
     }
     int code = errno;
-    struct stat st;
-    /* NFS may repeat a request whose reply was lost and then say "exists" of our own link: two names tell. */
-    if (code == EEXIST && fstatat(l->root, t->path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_nlink == 2) {
-        (void)unlinkat(l->root, t->path, 0);
-        return TL_OK;
-    }
-    if (code == EPERM || code == ENOSYS || code == EOPNOTSUPP || code == EMLINK) {
-        code = 0; /* no hard links here: a rename that does not replace is as good */
-        if (renameat2(l->root, t->path, l->root, key, RENAME_NOREPLACE) == 0) {
-            return TL_OK;
-        }
-        code = errno;
-        if (code == EINVAL || code == ENOSYS) {
+    if (code == EINVAL || code == ENOSYS || code == EOPNOTSUPP) {
+        code = link_if_absent(l, key, t);
+        if (code == EPERM || code == ENOSYS || code == EOPNOTSUPP || code == EMLINK) {
             temp_drop(l, t);
             return tl_fail(err, TL_UNSUPPORTED,
                            "%s/%s: this file system can neither link nor rename without replacing, so that commits of "
                            "two writers could overwrite each other; keep the lake on another one",
                            l->base.root_uri + 7, key);
         }
+    }
+    if (code == 0) {
+        return TL_OK;
     }
     temp_drop(l, t);
     if (code == EEXIST) {
@@ -259,6 +265,24 @@ static tl_status name_replacing(tl_local *l, const char *key, temp_file *t, tl_e
     return status == TL_NOT_FOUND ? TL_IO : status;
 }
 
+/* Under its own name at once. False: the name is taken or its folder is missing; the usual way finds out. */
+static bool put_new(tl_local *l, const char *key, tl_bytes data, tl_status *status, tl_error *err) {
+    int fd = open_retry(l->root, key, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        return false;
+    }
+    temp_file t = {.fd = fd};
+    (void)snprintf(t.path, sizeof t.path, "%s", key);
+    if (write_all(fd, data)) {
+        *status = temp_seal(l, key, &t, TL_PUT_NEW, err);
+        return true;
+    }
+    int code = errno;
+    temp_drop(l, &t);
+    *status = tl_local_fail(l, key, code, err);
+    return true;
+}
+
 static tl_status local_put(tl_store *self, const char *key, tl_bytes data, bool if_absent, tl_put_mode mode,
                            tl_error *err) {
     tl_local *l = (tl_local *)self;
@@ -267,11 +291,15 @@ static tl_status local_put(tl_store *self, const char *key, tl_bytes data, bool 
         return tl_fail(err, TL_EXISTS, "%s/%s: is there already", l->base.root_uri + 7, key);
     }
     temp_file t;
+    tl_status status;
+    if (mode == TL_PUT_NEW && !if_absent && put_new(l, key, data, &status, err)) {
+        return status;
+    }
     TL_TRY(temp_open(l, key, &t, err));
     if (!write_all(t.fd, data)) {
         int code = errno;
         temp_drop(l, &t);
-        tl_status status = tl_local_fail(l, key, code, err);
+        status = tl_local_fail(l, key, code, err);
         return status == TL_NOT_FOUND ? TL_IO : status;
     }
     TL_TRY(temp_seal(l, key, &t, mode, err));

@@ -20,8 +20,10 @@ typedef struct tl_object_info {
 typedef tl_status (*tl_list_visit)(void *ctx, const tl_object_info *object, tl_error *err);
 
 /* How durable a put is. Local disk: SYNC = contents and directory entry are on the disk when the call returns. LATER =
- * the caller will ask for it by tl_store_sync (many at once), or does not need it. */
-typedef enum tl_put_mode { TL_PUT_SYNC, TL_PUT_LATER } tl_put_mode;
+ * the caller will ask for it by tl_store_sync (many at once), or does not need it. NEW = as LATER, of a name that
+ * nobody knows yet: the object may be seen half written by who lists the folder, which spares giving it its name in a
+ * step of its own. */
+typedef enum tl_put_mode { TL_PUT_SYNC, TL_PUT_LATER, TL_PUT_NEW } tl_put_mode;
 
 /* One function table per back end. `self` is the store. All functions may be called from several threads. */
 typedef struct tl_store_ops {
