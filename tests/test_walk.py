@@ -173,7 +173,8 @@ class Walk:
     def remember(self):
         """The current snapshot, which after a rollback is not the newest."""
         metadata = json.loads(lakes.metadata_file(self.tl.table_dir("readings")).read_text())
-        self.model.kept[str(metadata["current-snapshot-id"])] = dict(self.model.rows)
+        if metadata.get("current-snapshot-id", -1) != -1:  # there is none before the first append
+            self.model.kept[str(metadata["current-snapshot-id"])] = dict(self.model.rows)
 
     def roll_back(self):
         """To a snapshot that is still kept; ids of batches after it may be used again."""
