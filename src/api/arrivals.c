@@ -2,9 +2,7 @@
 #include <string.h>
 
 #include "api/lake.h"
-#include "arrow/stream.h"
 #include "base/mem.h"
-#include "iceberg/parquet_schema.h"
 #include "read/arrivals.h"
 
 /* The figures of each series, behind its key columns. */
@@ -51,24 +49,8 @@ static tl_status add_figures(tl_arrival_report *r, tl_schema *schema, tl_error *
 
 static tl_status series_stream(tl_arrival_report *r, struct ArrowArrayStream *out, tl_error *err) {
     tl_schema schema;
-    struct ArrowSchema arrow = {0};
-    struct ArrowArray array = {0};
     TL_TRY(add_figures(r, &schema, err));
-    tl_status status = tl_iceberg_arrow_schema(&schema, &arrow, err);
-    bool any = status == TL_OK && r->n_series > 0;
-    if (any) {
-        status = tl_rows_to_arrow(&schema, &r->keys, &array, err);
-    }
-    if (status == TL_OK) {
-        status = tl_stream_of_arrays(&arrow, any ? &array : NULL, any ? 1 : 0, out, err);
-    }
-    if (arrow.release) {
-        arrow.release(&arrow);
-    }
-    if (array.release) {
-        array.release(&array);
-    }
-    return status;
+    return tl_rows_to_stream(&schema, &r->keys, out, err);
 }
 
 static void tell(const tl_arrival_report *r, tl_arrivals_result *out) {

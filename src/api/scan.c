@@ -7,7 +7,6 @@
 #include "api/lake.h"
 #include "arrow/stream.h"
 #include "base/mem.h"
-#include "iceberg/parquet_schema.h"
 #include "read/read.h"
 #include "table/settings.h"
 
@@ -170,26 +169,11 @@ tl_status tl_latest(tl_lake *lake, const char *name, struct ArrowArrayStream *ou
     TL_TRY(tl_lake_table(lake, name, &table, err));
     const tl_schema *schema = tl_metadata_schema(&table->metadata);
     tl_rows rows = {0};
-    struct ArrowSchema arrow = {0};
-    struct ArrowArray array = {0};
     tl_pool *pool = tl_lake_pool_take(lake);
     tl_status status = tl_latest_rows(table, pool, &rows, err);
     tl_lake_pool_give(lake, pool);
     if (status == TL_OK) {
-        status = tl_iceberg_arrow_schema(schema, &arrow, err);
-    }
-    bool any = status == TL_OK && rows.n_rows > 0;
-    if (any) {
-        status = tl_rows_to_arrow(schema, &rows, &array, err);
-    }
-    if (status == TL_OK) {
-        status = tl_stream_of_arrays(&arrow, any ? &array : NULL, any ? 1 : 0, out, err);
-    }
-    if (arrow.release) {
-        arrow.release(&arrow);
-    }
-    if (array.release) {
-        array.release(&array);
+        status = tl_rows_to_stream(schema, &rows, out, err);
     }
     tl_rows_free(&rows);
     tl_table_release(table);

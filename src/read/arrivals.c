@@ -1,11 +1,11 @@
 /* The distribution of delays: one pass over the key, time and insertion-time columns. See arrivals.h. */
 #include "read/arrivals.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/stream.h"
 #include "base/civil.h"
 #include "base/mem.h"
 #include "read/read_internal.h"
@@ -246,31 +246,15 @@ static tl_status count_batch(counting *c, const struct ArrowSchema *arrow, const
     return status;
 }
 
-static tl_status stream_failed(struct ArrowArrayStream *stream, int code, tl_error *err) {
-    const char *text = stream->get_last_error(stream);
-    return tl_fail(err,
-                   code == ENOMEM ? TL_NO_MEMORY
-                   : code == EIO  ? TL_IO
-                                  : TL_CORRUPT,
-                   "%s", text ? text : "rows cannot be read");
-}
-
 static tl_status count_stream(counting *c, const tl_schema *schema, struct ArrowArrayStream *stream, tl_error *err) {
-    struct ArrowSchema arrow = {0};
-    int code = stream->get_schema(stream, &arrow);
-    if (code != 0) {
-        return stream_failed(stream, code, err);
-    }
-    tl_status status = TL_OK;
-    while (status == TL_OK) {
-        struct ArrowArray batch = {0};
-        code = stream->get_next(stream, &batch);
-        if (code != 0) {
-            status = stream_failed(stream, code, err);
-        } else if (!batch.release) {
+    struct ArrowSchema arrow;
+    struct ArrowArray batch;
+    TL_TRY(tl_stream_schema(stream, &arrow, err));
+    tl_status status;
+    while ((status = tl_stream_next(stream, &batch, err)) == TL_OK && batch.release) {
+        status = count_batch(c, &arrow, schema, &batch, err);
+        if (status != TL_OK) {
             break;
-        } else {
-            status = count_batch(c, &arrow, schema, &batch, err);
         }
     }
     arrow.release(&arrow);

@@ -34,6 +34,10 @@ tl_status tl_last_values_write(const tl_schema *schema, const tl_contract *contr
 /* Copies the rows into an Arrow struct array of the table's Arrow schema (iceberg/parquet_schema.h). */
 tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct ArrowArray *out, tl_error *err) TL_CHECKED;
 
+/* The same as a stream of its own, of one batch, or none when there is no row. Caller releases. */
+tl_status tl_rows_to_stream(const tl_schema *schema, const tl_rows *rows, struct ArrowArrayStream *out,
+                            tl_error *err) TL_CHECKED;
+
 /* A struct array of the table's canonical Arrow types as rows, without copying. `array` is taken in any case. */
 tl_status tl_rows_from_arrow(const tl_schema *schema, const struct ArrowSchema *arrow, struct ArrowArray *array,
                              tl_rows *out, tl_error *err) TL_CHECKED;

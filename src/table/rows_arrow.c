@@ -4,7 +4,9 @@
  */
 #include <stdio.h>
 
+#include "arrow/stream.h"
 #include "base/mem.h"
+#include "iceberg/parquet_schema.h"
 #include "table/rows.h"
 
 #define MAX_DEPTH 64
@@ -300,4 +302,20 @@ tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct 
         }
     }
     return TL_OK;
+}
+
+tl_status tl_rows_to_stream(const tl_schema *schema, const tl_rows *rows, struct ArrowArrayStream *out, tl_error *err) {
+    struct ArrowSchema arrow = {0};
+    struct ArrowArray array = {0};
+    TL_TRY(tl_iceberg_arrow_schema(schema, &arrow, err));
+    bool any = rows->n_rows > 0;
+    tl_status status = any ? tl_rows_to_arrow(schema, rows, &array, err) : TL_OK;
+    if (status == TL_OK) {
+        status = tl_stream_of_arrays(&arrow, any ? &array : NULL, any ? 1 : 0, out, err);
+    }
+    arrow.release(&arrow);
+    if (array.release) {
+        array.release(&array);
+    }
+    return status;
 }
