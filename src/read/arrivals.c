@@ -276,7 +276,8 @@ static void quantiles(const tl_arrival_count *delays, size_t n, const tl_arrival
     sum->p50_us = at_most(tl_arrival_quantile(delays, n, 0.5), sum->greatest_us);
     sum->p90_us = at_most(tl_arrival_quantile(delays, n, 0.9), sum->greatest_us);
     sum->p99_us = at_most(tl_arrival_quantile(delays, n, 0.99), sum->greatest_us);
-    sum->open_us = tl_arrival_quantile(overdues, m, cover);
+    /* No row comes later behind its slot's end than behind its own time. */
+    sum->open_us = at_most(tl_arrival_quantile(overdues, m, cover), sum->greatest_us > 0 ? sum->greatest_us : 0);
 }
 
 /* All series as if they were one. */
