@@ -52,15 +52,11 @@ static tl_status cut(tl_records *r, size_t to, tl_record_kind kind, tl_error *er
     } else if (r->csv && r->head == 0) {
         r->head = to;
     } else {
-        if (r->n == r->cap) {
-            size_t cap = r->cap ? r->cap * 2 : 256;
-            tl_record *grown = tl_realloc_array(r->items, cap, sizeof *grown);
-            if (!grown) {
-                return tl_fail_memory(err, cap * sizeof *grown);
-            }
-            r->items = grown;
-            r->cap = cap;
+        tl_record *grown = tl_grow(r->items, &r->cap, r->n + 1, 256, sizeof *grown, err);
+        if (!grown) {
+            return TL_NO_MEMORY;
         }
+        r->items = grown;
         r->items[r->n++] = (tl_record){r->begin, to - r->begin, r->line, kind};
     }
     r->begin = to;

@@ -1,9 +1,9 @@
 /* tl_append: stream -> align -> append -> commit. */
-#include <errno.h>
 #include <string.h>
 
 #include "api/lake.h"
 #include "append/append.h"
+#include "arrow/stream.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "commit/commit.h"
@@ -15,24 +15,11 @@
 #include "table/last_index.h"
 #include "table/settings.h"
 
-/* The text of a failed stream; Arrow streams speak errno. */
-static tl_status stream_failed(struct ArrowArrayStream *rows, int code, tl_error *err) {
-    const char *text = rows->get_last_error(rows);
-    tl_status status = code == ENOMEM      ? TL_NO_MEMORY
-                       : code == EIO       ? TL_IO
-                       : code == ECANCELED ? TL_CANCELLED
-                                           : TL_INVALID;
-    return tl_fail(err, status, "%s", text && *text ? text : "the input stream failed without saying why");
-}
-
 /* Reads the stream to its end into the appender. */
 static tl_status take_rows(tl_table *table, struct ArrowArrayStream *rows, tl_appender *appender, int64_t stamp_us,
                            int64_t *rows_read, tl_error *err) {
-    struct ArrowSchema input = {0};
-    int code = rows->get_schema(rows, &input);
-    if (code != 0) {
-        return stream_failed(rows, code, err);
-    }
+    struct ArrowSchema input;
+    TL_TRY(tl_stream_schema(rows, &input, err));
     tl_align *align = NULL;
     tl_status status =
         tl_align_create(tl_metadata_schema(&table->metadata), table->contract.ingest, &input, &align, err);
@@ -40,13 +27,9 @@ static tl_status take_rows(tl_table *table, struct ArrowArrayStream *rows, tl_ap
         input.release(&input);
     }
     while (status == TL_OK) {
-        struct ArrowArray array = {0};
-        code = rows->get_next(rows, &array);
-        if (code != 0) {
-            status = stream_failed(rows, code, err);
-            break;
-        }
-        if (!array.release) {
+        struct ArrowArray array;
+        status = tl_stream_next(rows, &array, err);
+        if (status != TL_OK || !array.release) {
             break;
         }
         tl_batch batch = {0};

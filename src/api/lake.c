@@ -85,15 +85,9 @@ void tl_lake_remember(tl_lake *lake, tl_table *table) {
             lake->tables[i] = tl_table_retain(table);
         }
     } else {
-        if (lake->n_tables == lake->cap_tables) {
-            size_t cap = lake->cap_tables ? lake->cap_tables * 2 : 8;
-            tl_table **grown = tl_realloc_array(lake->tables, cap, sizeof *grown);
-            if (grown) {
-                lake->tables = grown;
-                lake->cap_tables = cap;
-            }
-        }
-        if (lake->n_tables < lake->cap_tables) {
+        tl_table **grown = tl_grow(lake->tables, &lake->cap_tables, lake->n_tables + 1, 8, sizeof *grown, NULL);
+        if (grown) {
+            lake->tables = grown;
             lake->tables[lake->n_tables++] = tl_table_retain(table);
         }
     }

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "append/append.h"
 #include "api/lake.h"
+#include "append/append.h"
 #include "base/mem.h"
 #include "nanoarrow/nanoarrow.h"
 
@@ -26,17 +26,17 @@ struct tl_writer {
     char *table, *batch_id;
     tl_writer_options options;
     struct ArrowSchema schema;
-    tl_table *version;          /* `align` refers to its schema */
+    tl_table *version; /* `align` refers to its schema */
     tl_align *align;
     pthread_mutex_t lock;
-    pthread_cond_t wake;        /* for the thread: rows to commit, or the end */
-    pthread_cond_t moved;       /* for callers: room, or a try is over */
+    pthread_cond_t wake;  /* for the thread: rows to commit, or the end */
+    pthread_cond_t moved; /* for callers: room, or a try is over */
     pthread_t thread;
     batches filling, leaving;
-    int64_t oldest_us;          /* when the first row of `filling` came */
-    int64_t number;             /* of the commit of `leaving` */
+    int64_t oldest_us; /* when the first row of `filling` came */
+    int64_t number;    /* of the commit of `leaving` */
     bool flush_now, stop;
-    uint64_t tries;             /* finished ones */
+    uint64_t tries; /* finished ones */
     tl_writer_state state;
 };
 
@@ -51,15 +51,11 @@ static void batches_free(batches *b) {
 }
 
 static tl_status batches_add(batches *b, struct ArrowArray *array, int64_t bytes, tl_error *err) {
-    if (b->n == b->cap) {
-        size_t cap = b->cap ? b->cap * 2 : 16;
-        struct ArrowArray *items = tl_realloc_array(b->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        b->items = items;
-        b->cap = cap;
+    struct ArrowArray *items = tl_grow(b->items, &b->cap, b->n + 1, 16, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    b->items = items;
     b->items[b->n++] = *array;
     b->rows += array->length;
     b->bytes += bytes;
@@ -74,7 +70,9 @@ typedef struct lent {
     size_t next;
 } lent;
 
-static void lent_array_release(struct ArrowArray *a) { a->release = NULL; }
+static void lent_array_release(struct ArrowArray *a) {
+    a->release = NULL;
+}
 
 static int lent_schema(struct ArrowArrayStream *s, struct ArrowSchema *out) {
     return ArrowSchemaDeepCopy(&((lent *)s->private_data)->writer->schema, out);
@@ -97,7 +95,9 @@ static const char *lent_error(struct ArrowArrayStream *s) {
     return NULL;
 }
 
-static void lent_release(struct ArrowArrayStream *s) { s->release = NULL; }
+static void lent_release(struct ArrowArrayStream *s) {
+    s->release = NULL;
+}
 
 /* One try. Called without the lock; `leaving` belongs to the thread. */
 static tl_status try_commit(tl_writer *w, tl_append_result *result, tl_error *err) {
@@ -115,7 +115,9 @@ static tl_status try_commit(tl_writer *w, tl_append_result *result, tl_error *er
 
 /* ---- the writer's thread ---- */
 
-static int64_t now_us(const tl_writer *w) { return tl_env_monotonic_us(w->lake->store->env); }
+static int64_t now_us(const tl_writer *w) {
+    return tl_env_monotonic_us(w->lake->store->env);
+}
 
 /* Waits on `c` for at most `us` of real time. */
 static void wait_for(tl_writer *w, pthread_cond_t *c, int64_t us) {

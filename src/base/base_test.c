@@ -30,8 +30,8 @@ static void error_texts_are_one_line_and_cut_at_the_end(void **state) {
 
 static void every_status_has_a_name(void **state) {
     (void)state;
-    const tl_status all[] = {TL_OK,   TL_INVALID, TL_NOT_FOUND, TL_EXISTS,      TL_CONFLICT,  TL_UNKNOWN, TL_FULL,
-                             TL_IO,   TL_CORRUPT, TL_UNSUPPORTED, TL_NO_MEMORY, TL_CANCELLED, TL_INTERNAL};
+    const tl_status all[] = {TL_OK, TL_INVALID, TL_NOT_FOUND,   TL_EXISTS,    TL_CONFLICT,  TL_UNKNOWN, TL_FULL,
+                             TL_IO, TL_CORRUPT, TL_UNSUPPORTED, TL_NO_MEMORY, TL_CANCELLED, TL_INTERNAL};
     for (size_t i = 0; i < TL_COUNT(all); i++) {
         assert_string_not_equal(tl_status_name(all[i]), "unknown status");
     }
@@ -71,6 +71,30 @@ static void allocations_fail_from_the_nth_on(void **state) {
     assert_null(d);
     tl_free(a);
     tl_free(b);
+}
+
+static void an_array_that_grows_keeps_what_is_in_it_and_fails_in_one_piece(void **state) {
+    (void)state;
+    tl_error err;
+    size_t cap = 0;
+    uint32_t *items = NULL;
+    for (uint32_t i = 0; i < 1000; i++) {
+        items = tl_grow(items, &cap, i + 1, 16, sizeof *items, &err);
+        assert_non_null(items);
+        items[i] = i;
+    }
+    assert_true(cap >= 1000 && cap < 2048);
+    assert_int_equal(items[0], 0);
+    assert_int_equal(items[999], 999);
+    size_t before = cap;
+    assert_null(tl_grow(items, &cap, SIZE_MAX / 2, 16, sizeof *items, &err)); /* the size wraps */
+    assert_int_equal(cap, before);
+    tl_mem_fail_at(1);
+    assert_null(tl_grow(items, &cap, cap + 1, 16, sizeof *items, &err));
+    tl_mem_fail_at(0);
+    assert_int_equal(cap, before);
+    assert_int_equal(items[999], 999);
+    tl_free(items);
 }
 
 static void an_arena_gives_aligned_zeroed_pieces_and_obeys_its_limit(void **state) {
@@ -220,6 +244,7 @@ int main(void) {
         cmocka_unit_test(an_arena_gives_aligned_zeroed_pieces_and_obeys_its_limit),
         cmocka_unit_test(a_buffer_keeps_what_was_added),
         cmocka_unit_test(bits_are_counted_at_any_offset),
+        cmocka_unit_test(an_array_that_grows_keeps_what_is_in_it_and_fails_in_one_piece),
         cmocka_unit_test(hashes_mix_every_byte_into_the_low_bits),
         cmocka_unit_test(uuids_have_their_form_and_version),
         cmocka_unit_test(random_numbers_below_n_reach_every_value),

@@ -19,7 +19,9 @@ static bool must_fail(void) {
     return atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1 >= at;
 }
 
-void tl_mem_set_hooks(const tl_mem_hooks *h) { hooks = h ? *h : (tl_mem_hooks){0}; }
+void tl_mem_set_hooks(const tl_mem_hooks *h) {
+    hooks = h ? *h : (tl_mem_hooks){0};
+}
 
 uint64_t tl_mem_fail_at(uint64_t n) {
     atomic_store(&fail_at, n);
@@ -67,6 +69,22 @@ void *tl_realloc_array(void *p, size_t n, size_t size) {
     return tl_size_mul(n, size, &bytes) ? tl_realloc(p, bytes) : NULL;
 }
 
+void *tl_grow(void *items, size_t *cap, size_t n, size_t least, size_t size, tl_error *err) {
+    if (n <= *cap && items) {
+        return items;
+    }
+    size_t more = *cap <= SIZE_MAX / 2 ? *cap * 2 : n;
+    more = more < least ? least : more;
+    more = more < n ? n : more;
+    void *grown = tl_realloc_array(items, more, size);
+    if (!grown) {
+        (void)tl_fail_memory(err, more <= SIZE_MAX / (size ? size : 1) ? more * size : SIZE_MAX);
+        return NULL;
+    }
+    *cap = more;
+    return grown;
+}
+
 void *tl_alloc_aligned(size_t size) {
     if (must_fail()) {
         return NULL;
@@ -103,7 +121,9 @@ char *tl_strndup(const char *text, size_t n) {
     return copy;
 }
 
-char *tl_strdup(const char *text) { return tl_strndup(text, strlen(text)); }
+char *tl_strdup(const char *text) {
+    return tl_strndup(text, strlen(text));
+}
 
 char *tl_format(const char *fmt, ...) {
     va_list args, again;
@@ -172,7 +192,9 @@ char *tl_arena_strndup(tl_arena *arena, const char *text, size_t n) {
     return copy;
 }
 
-char *tl_arena_strdup(tl_arena *arena, const char *text) { return tl_arena_strndup(arena, text, strlen(text)); }
+char *tl_arena_strdup(tl_arena *arena, const char *text) {
+    return tl_arena_strndup(arena, text, strlen(text));
+}
 
 void *tl_arena_copy(tl_arena *arena, const void *data, size_t size) {
     void *copy = tl_arena_alloc(arena, size);

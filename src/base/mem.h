@@ -7,15 +7,20 @@
 
 #include "base/base.h"
 
-void *tl_alloc(size_t size);                        /* uninitialised; size 0 gives a valid pointer */
-void *tl_calloc(size_t n, size_t size);             /* zeroed; NULL when n * size wraps */
-void *tl_alloc_array(size_t n, size_t size);        /* uninitialised; NULL when n * size wraps */
-void *tl_realloc(void *p, size_t size);             /* NULL leaves `p` as it was */
+void *tl_alloc(size_t size);                 /* uninitialised; size 0 gives a valid pointer */
+void *tl_calloc(size_t n, size_t size);      /* zeroed; NULL when n * size wraps */
+void *tl_alloc_array(size_t n, size_t size); /* uninitialised; NULL when n * size wraps */
+void *tl_realloc(void *p, size_t size);      /* NULL leaves `p` as it was */
 void *tl_realloc_array(void *p, size_t n, size_t size);
-void *tl_alloc_aligned(size_t size);                /* 64-byte aligned; give back with tl_free */
-void tl_free(void *p);                              /* NULL is fine */
+void *tl_alloc_aligned(size_t size); /* 64-byte aligned; give back with tl_free */
+void tl_free(void *p); /* NULL is fine */
 char *tl_strdup(const char *text);
 char *tl_strndup(const char *text, size_t n);
+
+/* An array that grows as it is filled: room for `n` elements of `size` bytes, where `*cap` have room now (0 and NULL at
+ * the start). Gives the array, moved or not, and its new `*cap` (doubled, at least `least`); NULL, with the error, when
+ * memory ends: `items` and `*cap` stay. */
+void *tl_grow(void *items, size_t *cap, size_t n, size_t least, size_t size, tl_error *err);
 
 /* A sprintf into memory of its own; NULL when memory ends. */
 char *tl_format(const char *fmt, ...) TL_PRINTF(1, 2);

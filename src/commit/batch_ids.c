@@ -20,15 +20,11 @@ void tl_batch_ids_free(tl_batch_ids *ids) {
 }
 
 static tl_status add_hash(tl_batch_ids *ids, int64_t sequence, const uint8_t hash[TL_BATCH_HASH], tl_error *err) {
-    if (ids->n == ids->cap) {
-        size_t cap = ids->cap ? ids->cap * 2 : 64;
-        tl_batch_entry *entries = tl_realloc_array(ids->entries, cap, sizeof *entries);
-        if (!entries) {
-            return tl_fail_memory(err, cap * sizeof *entries);
-        }
-        ids->entries = entries;
-        ids->cap = cap;
+    tl_batch_entry *entries = tl_grow(ids->entries, &ids->cap, ids->n + 1, 64, sizeof *entries, err);
+    if (!entries) {
+        return TL_NO_MEMORY;
     }
+    ids->entries = entries;
     ids->entries[ids->n].sequence = sequence;
     memcpy(ids->entries[ids->n++].hash, hash, TL_BATCH_HASH);
     return TL_OK;

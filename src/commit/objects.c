@@ -3,15 +3,11 @@
 #include "commit/commit_internal.h"
 
 tl_status tl_key_list_add(tl_key_list *list, const char *key, tl_error *err) {
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 8;
-        char **items = tl_realloc_array(list->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        list->items = items;
-        list->cap = cap;
+    char **items = tl_grow(list->items, &list->cap, list->n + 1, 8, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    list->items = items;
     char *copy = tl_strdup(key);
     if (!copy) {
         return tl_fail_memory(err, strlen(key));

@@ -160,15 +160,11 @@ static tl_status note_version(void *ctx, const tl_object_info *object, tl_error 
         tl_parse_i64((tl_bytes){(const uint8_t *)name + 1, digits}, &version) != TL_PARSE_OK || version >= v->below) {
         return TL_OK;
     }
-    if (v->n == v->cap) {
-        size_t cap = v->cap ? v->cap * 2 : 64;
-        int64_t *items = tl_realloc_array(v->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        v->items = items;
-        v->cap = cap;
+    int64_t *items = tl_grow(v->items, &v->cap, v->n + 1, 64, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    v->items = items;
     v->items[v->n++] = version;
     return TL_OK;
 }

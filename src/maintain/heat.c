@@ -253,15 +253,11 @@ static tl_heat *counts_of(tl_reads *r, const char *prefix) {
             return &r->tables[i].counts;
         }
     }
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? r->cap * 2 : 8;
-        tl_table_reads *tables = tl_realloc_array(r->tables, cap, sizeof *tables);
-        if (!tables) {
-            return NULL;
-        }
-        r->tables = tables;
-        r->cap = cap;
+    tl_table_reads *tables = tl_grow(r->tables, &r->cap, r->n + 1, 8, sizeof *tables, NULL);
+    if (!tables) {
+        return NULL;
     }
+    r->tables = tables;
     char *copy = tl_strdup(prefix);
     if (!copy) {
         return NULL;

@@ -11,15 +11,11 @@ void tl_key_set_free(tl_key_set *s) {
 }
 
 tl_status tl_key_set_add(tl_key_set *s, const char *key, tl_error *err) {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 64;
-        const char **items = tl_realloc_array((void *)s->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        s->items = items;
-        s->cap = cap;
+    const char **items = tl_grow((void *)s->items, &s->cap, s->n + 1, 64, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    s->items = items;
     s->items[s->n] = tl_arena_strdup(&s->arena, key);
     if (!s->items[s->n]) {
         return tl_fail_memory(err, strlen(key));

@@ -15,15 +15,11 @@ void tl_objects_free(tl_objects *o) {
 
 static tl_status note(void *ctx, const tl_object_info *object, tl_error *err) {
     tl_objects *o = ctx;
-    if (o->n == o->cap) {
-        size_t cap = o->cap ? o->cap * 2 : 256;
-        tl_object *items = tl_realloc_array(o->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        o->items = items;
-        o->cap = cap;
+    tl_object *items = tl_grow(o->items, &o->cap, o->n + 1, 256, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    o->items = items;
     const char *key = tl_arena_strdup(&o->arena, object->key);
     if (!key) {
         return tl_fail_memory(err, strlen(object->key));
@@ -100,7 +96,7 @@ bool tl_object_is_fixed(const tl_table *t, const char *key) {
     size_t len = strlen(name);
     const char *end = ".metadata.json", *zipped = ".metadata.json.gz";
     return strcmp(name, "version-hint.text") == 0 || strcmp(name, "timelake-head") == 0 ||
-           strcmp(name, TL_OLDER_NAME) == 0 ||
-           strcmp(name, TL_HEAT_NAME) == 0 || (len > strlen(end) && strcmp(name + len - strlen(end), end) == 0) ||
+           strcmp(name, TL_OLDER_NAME) == 0 || strcmp(name, TL_HEAT_NAME) == 0 ||
+           (len > strlen(end) && strcmp(name + len - strlen(end), end) == 0) ||
            (len > strlen(zipped) && strcmp(name + len - strlen(zipped), zipped) == 0);
 }

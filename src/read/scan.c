@@ -1,7 +1,7 @@
 /* The rows of a plan as an Arrow stream: one batch per row group with wanted rows. */
-#include <errno.h>
 #include <string.h>
 
+#include "arrow/stream.h"
 #include "nanoarrow/nanoarrow.h"
 #include "read/merge.h"
 #include "read/rows.h"
@@ -9,7 +9,7 @@
 
 typedef struct scan {
     tl_plan *plan;
-    tl_plan_options options;  /* its keys live in the arena */
+    tl_plan_options options; /* its keys live in the arena */
     const tl_schema *schema;
     tl_bytes *only;
     tl_projection projection;
@@ -17,22 +17,12 @@ typedef struct scan {
     tl_selection selection;
     tl_open_file file;
     bool open;
-    int64_t next_file;        /* in plan->scan */
+    int64_t next_file; /* in plan->scan */
     int32_t next_group;
-    int64_t first_row;        /* of next_group in the file */
+    int64_t first_row; /* of next_group in the file */
     tl_arena arena;
     tl_error error;
 } scan;
-
-static int errno_of(tl_status status) {
-    switch (status) {
-    case TL_NO_MEMORY: return ENOMEM;
-    case TL_IO: return EIO;
-    case TL_UNSUPPORTED: return ENOTSUP;
-    case TL_NOT_FOUND: return ENOENT;
-    default: return EINVAL;
-    }
-}
 
 /* The next row group with wanted rows; out->release NULL at the end. */
 static tl_status next_batch(scan *s, struct ArrowArray *out, tl_error *err) {
@@ -62,8 +52,8 @@ static tl_status next_batch(scan *s, struct ArrowArray *out, tl_error *err) {
         if (rows == 0) {
             continue;
         }
-        tl_status status = tl_selection_make(s->plan->table, s->schema, &s->file, &s->plan->scan[s->next_file], g, first,
-                                             &s->options, s->only, &s->selection, err);
+        tl_status status = tl_selection_make(s->plan->table, s->schema, &s->file, &s->plan->scan[s->next_file], g,
+                                             first, &s->options, s->only, &s->selection, err);
         if (status != TL_OK) {
             return tl_open_file_failed(&s->file, status, err);
         }
@@ -71,8 +61,8 @@ static tl_status next_batch(scan *s, struct ArrowArray *out, tl_error *err) {
             continue;
         }
         bool all = s->selection.rows == rows;
-        return tl_rows_read(&s->file, g, all ? NULL : s->selection.ranges, all ? 0 : s->selection.n, &s->projection, out,
-                            err);
+        return tl_rows_read(&s->file, g, all ? NULL : s->selection.ranges, all ? 0 : s->selection.n, &s->projection,
+                            out, err);
     }
 }
 
@@ -84,10 +74,12 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out) {
     scan *s = stream->private_data;
     tl_status status = next_batch(s, out, &s->error);
-    return status == TL_OK ? 0 : errno_of(status);
+    return status == TL_OK ? 0 : tl_status_errno(status);
 }
 
-static const char *last_error(struct ArrowArrayStream *stream) { return ((scan *)stream->private_data)->error.message; }
+static const char *last_error(struct ArrowArrayStream *stream) {
+    return ((scan *)stream->private_data)->error.message;
+}
 
 static void scan_free(scan *s) {
     if (s->open) {

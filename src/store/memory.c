@@ -109,15 +109,11 @@ static tl_status memory_size(tl_store *self, const char *key, uint64_t *size, tl
 }
 
 static tl_status insert(lake *k, size_t at, const char *key, object *o, tl_error *err) {
-    if (k->n == k->cap) {
-        size_t cap = k->cap ? k->cap * 2 : 64;
-        object *objects = tl_realloc_array(k->objects, cap, sizeof *objects);
-        if (!objects) {
-            return tl_fail_memory(err, cap * sizeof *objects);
-        }
-        k->objects = objects;
-        k->cap = cap;
+    object *objects = tl_grow(k->objects, &k->cap, k->n + 1, 64, sizeof *objects, err);
+    if (!objects) {
+        return TL_NO_MEMORY;
     }
+    k->objects = objects;
     o->key = tl_strdup(key);
     if (!o->key) {
         return tl_fail_memory(err, strlen(key));
@@ -210,15 +206,11 @@ typedef struct listing {
 } listing;
 
 static tl_status listing_add(listing *s, const char *key, size_t key_len, const object *o, tl_error *err) {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 64;
-        tl_object_info *items = tl_realloc_array(s->items, cap, sizeof *items);
-        if (!items) {
-            return tl_fail_memory(err, cap * sizeof *items);
-        }
-        s->items = items;
-        s->cap = cap;
+    tl_object_info *items = tl_grow(s->items, &s->cap, s->n + 1, 64, sizeof *items, err);
+    if (!items) {
+        return TL_NO_MEMORY;
     }
+    s->items = items;
     char *copy = tl_strndup(key, key_len);
     if (!copy) {
         return tl_fail_memory(err, key_len);
