@@ -6,6 +6,7 @@
 
 #include "cli/narrow.h"
 #include "cli/split.h"
+#include "duckdb/merged.h"
 #include "table/settings.h"
 
 /* A version in use by the statement being run. */
@@ -106,6 +107,7 @@ static tl_status set_up(tl_session *s, const char *name_space, tl_error *err) {
     duckdb_connection_get_client_context(s->duck.connection, &s->context);
     TL_TRY(add_settings(s, err));
     TL_TRY(tl_session_add_functions(s, err));
+    TL_TRY(tl_merged_add(s->duck.connection, s->versions, err));
     TL_TRY(tl_host_add_time_functions(s->duck.connection, "", err));
     TL_TRY(tl_duck_run(&s->duck, "ATTACH ':memory:' AS timelake", err));
     TL_TRY(run_with_name(s, "CREATE SCHEMA timelake.", name_space, "", err));
@@ -222,13 +224,16 @@ void tl_session_want(tl_session *s, const tl_version_want *want) {
 }
 
 static tl_status find_version(tl_session *s, const char *name, tl_read_version **out, tl_error *err) {
-    char *dedup = NULL;
+    char *dedup = NULL, *strategy = NULL;
     tl_version_want want = s->want;
     const tl_narrow *n = &s->narrow;
     bool narrow = n->table && strcmp(n->table, name) == 0;
     TL_TRY(session_value(s, "read-dedup", &dedup, err));
     want.dedup = *dedup ? strcmp(dedup, "true") == 0 : -1;
     tl_free(dedup);
+    TL_TRY(session_value(s, "read-dedup-strategy", &strategy, err));
+    want.strategy = tl_strategy_of(strategy);
+    tl_free(strategy);
     if (narrow && n->kind == TL_SHAPE_NEWEST) {
         return tl_versions_newest(s->versions, s->lake, name, &want, n->limit, out, err);
     }
@@ -504,6 +509,9 @@ static bool may_change_names(tl_bytes statement) {
 static tl_status count_text(tl_session *s, const tl_shape *shape, tl_buf *instead, tl_error *err) {
     tl_read_version *version;
     TL_TRY(tl_session_version(s, s->narrow.table, &version, err));
+    if (version->merge.merge) {
+        return TL_OK; /* nobody has counted */
+    }
     tl_status status = tl_buf_printf(instead, "SELECT CAST(%lld AS BIGINT) AS ",
                                      (long long)(version->plan->rows - version->plan->hidden_rows));
     if (status == TL_OK) {

@@ -8,17 +8,20 @@
 /* All versions in use by this process. Made when the extension is first loaded, never freed. */
 tl_versions *tl_ext_versions(void);
 
-/* A table and which of its versions, from the texts that users write ("" = not given). Caller frees place.name. */
+/* What users write to name a table and which of its versions; "" = not given. */
+typedef struct tl_ext_texts {
+    const char *path, *snapshot, *as_of, *dedup, *strategy;
+} tl_ext_texts;
+
+/* The same, understood. Caller frees place.name. */
 typedef struct tl_ext_request {
     tl_place place;
     tl_version_want want;
 } tl_ext_request;
-tl_status tl_ext_request_of(const char *path, const char *snapshot, const char *as_of, const char *dedup,
-                            tl_ext_request *out, tl_error *err) TL_CHECKED;
+tl_status tl_ext_request_of(const tl_ext_texts *texts, tl_ext_request *out, tl_error *err) TL_CHECKED;
 
 /* The SELECT for a request, NUL-terminated; `latest`: the newest rows of each series. */
-tl_status tl_ext_select(const char *path, const char *snapshot, const char *as_of, const char *dedup, bool latest,
-                        tl_buf *out, tl_error *err) TL_CHECKED;
+tl_status tl_ext_select(const tl_ext_texts *texts, bool latest, tl_buf *out, tl_error *err) TL_CHECKED;
 
 /* "timelake: " and an error's message. */
 typedef struct tl_ext_message {
@@ -36,9 +39,9 @@ void tl_ext_add_replacement(duckdb_database database);
 /* The statements that make timelake(path, ...) and timelake_latest(path). `kind`: "" or "TEMP ". */
 #define TL_EXT_MACROS(kind)                                                                                            \
     "CREATE OR REPLACE " kind                                                                                          \
-    "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL) AS TABLE FROM query(tl_sql(path, "           \
-    "coalesce(CAST(snapshot AS VARCHAR), ''), coalesce(CAST(as_of AS VARCHAR), ''), "                                  \
-    "coalesce(CAST(dedup AS VARCHAR), '')));\n"                                                                        \
+    "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL, strategy := NULL) AS TABLE FROM query("      \
+    "tl_sql(path, coalesce(CAST(snapshot AS VARCHAR), ''), coalesce(CAST(as_of AS VARCHAR), ''), "                     \
+    "coalesce(CAST(dedup AS VARCHAR), ''), coalesce(CAST(strategy AS VARCHAR), '')));\n"                               \
     "CREATE OR REPLACE " kind "MACRO timelake_latest(path) AS TABLE FROM query(tl_latest_sql(path));\n"
 
 /* Text of a VARCHAR vector's row; caller frees with tl_free, NULL = out of memory. */

@@ -7,6 +7,8 @@
 #include "base/num.h"
 #include "duckdb/extension_internal.h"
 #include "duckdb/live.h"
+#include "duckdb/merged.h"
+#include "table/settings.h"
 
 /* ---- requests ---- */
 
@@ -23,29 +25,44 @@ static tl_status parse_dedup(const char *text, int *out, tl_error *err) {
     return TL_OK;
 }
 
-static tl_status parse_want(const char *snapshot, const char *as_of, const char *dedup, tl_version_want *out,
-                            tl_error *err) {
-    *out = (tl_version_want){0};
-    bool zoned;
-    if (*snapshot && *as_of) {
-        return tl_fail(err, TL_INVALID, "give snapshot or as_of, not both");
+static tl_status parse_strategy(const char *text, tl_strategy *out, tl_error *err) {
+    const tl_setting *setting;
+    char *canonical = NULL;
+    *out = TL_STRATEGY_OF_TABLE;
+    if (!*text) {
+        return TL_OK;
     }
-    if (*snapshot && (tl_parse_i64(tl_bytes_of(snapshot), &out->snapshot_id) != TL_PARSE_OK || out->snapshot_id <= 0)) {
-        return tl_fail(err, TL_INVALID, "\"%s\" is no snapshot id: timelake_snapshots(path) lists them", snapshot);
+    tl_status status = tl_setting_check("read-dedup-strategy", text, TL_LEVEL_SESSION, &setting, &canonical, err);
+    if (status == TL_OK) {
+        *out = tl_strategy_of(canonical);
     }
-    if (*as_of && tl_parse_timestamp(tl_bytes_of(as_of), &out->as_of_us, &zoned) != TL_PARSE_OK) {
-        return tl_fail(err, TL_INVALID,
-                       "as_of: \"%s\" is no time: write 2026-01-31 10:30:00 (UTC) or with a zone's offset", as_of);
-    }
-    out->has_as_of = *as_of != 0;
-    return parse_dedup(dedup, &out->dedup, err);
+    tl_free(canonical);
+    return status;
 }
 
-tl_status tl_ext_request_of(const char *path, const char *snapshot, const char *as_of, const char *dedup,
-                            tl_ext_request *out, tl_error *err) {
+static tl_status parse_want(const tl_ext_texts *t, tl_version_want *out, tl_error *err) {
+    *out = (tl_version_want){0};
+    bool zoned;
+    if (*t->snapshot && *t->as_of) {
+        return tl_fail(err, TL_INVALID, "give snapshot or as_of, not both");
+    }
+    if (*t->snapshot &&
+        (tl_parse_i64(tl_bytes_of(t->snapshot), &out->snapshot_id) != TL_PARSE_OK || out->snapshot_id <= 0)) {
+        return tl_fail(err, TL_INVALID, "\"%s\" is no snapshot id: timelake_snapshots(path) lists them", t->snapshot);
+    }
+    if (*t->as_of && tl_parse_timestamp(tl_bytes_of(t->as_of), &out->as_of_us, &zoned) != TL_PARSE_OK) {
+        return tl_fail(err, TL_INVALID,
+                       "as_of: \"%s\" is no time: write 2026-01-31 10:30:00 (UTC) or with a zone's offset", t->as_of);
+    }
+    out->has_as_of = *t->as_of != 0;
+    TL_TRY(parse_strategy(t->strategy, &out->strategy, err));
+    return parse_dedup(t->dedup, &out->dedup, err);
+}
+
+tl_status tl_ext_request_of(const tl_ext_texts *texts, tl_ext_request *out, tl_error *err) {
     *out = (tl_ext_request){0};
-    TL_TRY(parse_want(snapshot, as_of, dedup, &out->want, err));
-    return tl_place_find(path, &out->place, err);
+    TL_TRY(parse_want(texts, &out->want, err));
+    return tl_place_find(texts->path, &out->place, err);
 }
 
 /* ---- the SELECT ---- */
@@ -77,10 +94,9 @@ static tl_status rows_select(const tl_ext_request *r, tl_buf *out, tl_error *err
     return status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
 }
 
-tl_status tl_ext_select(const char *path, const char *snapshot, const char *as_of, const char *dedup, bool latest,
-                        tl_buf *out, tl_error *err) {
+tl_status tl_ext_select(const tl_ext_texts *texts, bool latest, tl_buf *out, tl_error *err) {
     tl_ext_request r;
-    TL_TRY(tl_ext_request_of(path, snapshot, as_of, dedup, &r, err));
+    TL_TRY(tl_ext_request_of(texts, &r, err));
     tl_status status;
     if (latest && (r.want.snapshot_id || r.want.has_as_of)) {
         status =
@@ -100,17 +116,18 @@ char *tl_ext_text_at(duckdb_vector vector, idx_t row) {
 }
 
 static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest, tl_buf *out, tl_error *err) {
-    char *texts[4] = {NULL};
+    char *t[5] = {NULL};
+    idx_t given = duckdb_data_chunk_get_column_count(input);
     tl_status status = TL_OK;
-    for (int i = 0; i < 4 && status == TL_OK; i++) {
-        texts[i] = latest && i > 0 ? tl_strdup("") : tl_ext_text_at(duckdb_data_chunk_get_vector(input, (idx_t)i), row);
-        status = texts[i] ? TL_OK : tl_fail_memory(err, 64);
+    for (idx_t i = 0; i < TL_COUNT(t) && status == TL_OK; i++) {
+        t[i] = i < given ? tl_ext_text_at(duckdb_data_chunk_get_vector(input, i), row) : tl_strdup("");
+        status = t[i] ? TL_OK : tl_fail_memory(err, 64);
     }
     if (status == TL_OK) {
-        status = tl_ext_select(texts[0], texts[1], texts[2], texts[3], latest, out, err);
+        status = tl_ext_select(&(tl_ext_texts){t[0], t[1], t[2], t[3], t[4]}, latest, out, err);
     }
-    for (int i = 0; i < 4; i++) {
-        tl_free(texts[i]);
+    for (size_t i = 0; i < TL_COUNT(t); i++) {
+        tl_free(t[i]);
     }
     return status;
 }
@@ -191,12 +208,17 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
 
 tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
     static const duckdb_type texts[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR,
-                                        DUCKDB_TYPE_VARCHAR};
+                                        DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR};
     static const duckdb_type live[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT};
-    static char latest; /* its address says so */
-    duckdb_scalar_function f = tl_host_function("tl_sql", texts, 4, DUCKDB_TYPE_VARCHAR, select_function, NULL);
-    TL_TRY(tl_host_register(connection, "tl_sql", &f, 1, err));
-    f = tl_host_function("tl_latest_sql", texts, 1, DUCKDB_TYPE_VARCHAR, select_function, &latest);
+    static char latest;                /* its address says so */
+    duckdb_scalar_function selects[2]; /* with and without a strategy: views of users have four texts */
+    for (int n = 4; n <= 5; n++) {
+        selects[n - 4] = tl_host_function("tl_sql", texts, n, DUCKDB_TYPE_VARCHAR, select_function, NULL);
+    }
+    TL_TRY(tl_host_register(connection, "tl_sql", selects, 2, err));
+    TL_TRY(tl_merged_add(connection, tl_ext_versions(), err));
+    duckdb_scalar_function f =
+        tl_host_function("tl_latest_sql", texts, 1, DUCKDB_TYPE_VARCHAR, select_function, &latest);
     TL_TRY(tl_host_register(connection, "tl_latest_sql", &f, 1, err));
     f = tl_host_function("tl_live", live, 3, DUCKDB_TYPE_BOOLEAN, live_function, NULL);
     return tl_host_register(connection, "tl_live", &f, 1, err);

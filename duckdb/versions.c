@@ -26,6 +26,7 @@ typedef struct record {
     int64_t snapshot_id; /* -1 = the table was empty */
     int64_t version;     /* of the table, when its newest snapshot was asked for; -1 = a snapshot was named */
     bool keep_copies;
+    bool merge;
     bool narrow; /* only a part is planned; then: */
     bool has_time;
     int64_t from_us, to_us;
@@ -66,19 +67,25 @@ static void record_clear(record *r) {
     tl_arena_free(&r->arena);
 }
 
+static tl_status copy_filters(const tl_key_filter *keys, int32_t n, tl_arena *arena, tl_key_filter **out,
+                              tl_error *err) {
+    tl_key_filter *copy = tl_arena_array(arena, (size_t)n, sizeof *copy);
+    bool good = copy || n == 0;
+    for (int32_t i = 0; i < n && good; i++) {
+        copy[i] = keys[i];
+        if (keys[i].value.data) {
+            copy[i].value.data = tl_arena_copy(arena, keys[i].value.data, keys[i].value.len);
+            good = copy[i].value.data != NULL;
+        }
+    }
+    *out = copy;
+    return good ? TL_OK : tl_fail_memory(err, (size_t)n * sizeof *copy);
+}
+
 static tl_status copy_keys(const tl_key_filter *keys, int32_t n, record *out, tl_error *err) {
     out->arena = (tl_arena){0};
     out->n_keys = n;
-    out->keys = tl_arena_array(&out->arena, (size_t)n, sizeof *out->keys);
-    bool good = out->keys || n == 0;
-    for (int32_t i = 0; i < n && good; i++) {
-        out->keys[i] = keys[i];
-        if (keys[i].value.data) {
-            out->keys[i].value.data = tl_arena_copy(&out->arena, keys[i].value.data, keys[i].value.len);
-            good = out->keys[i].value.data != NULL;
-        }
-    }
-    return good ? TL_OK : tl_fail_memory(err, (size_t)n * sizeof *out->keys);
+    return copy_filters(keys, n, &out->arena, &out->keys, err);
 }
 
 static bool same_narrowing(const record *a, const record *b) {
@@ -133,6 +140,7 @@ void tl_version_release(tl_read_version *version) {
         note_reads(version);
         tl_free((void *)version->read);
         tl_plan_release(version->plan);
+        tl_arena_free(&version->arena);
         tl_buf_free(&version->sql);
         tl_free(version);
     }
@@ -196,7 +204,36 @@ static bool keeps_copies(const tl_table *table, int dedup) {
     return !(wanted && table->contract.dedup);
 }
 
+tl_strategy tl_strategy_of(const char *name) {
+    return !*name ? TL_STRATEGY_OF_TABLE : strcmp(name, "merge") == 0 ? TL_STRATEGY_MERGE : TL_STRATEGY_KEYS;
+}
+
+static bool merges(const tl_table *table, tl_strategy strategy) {
+    return strategy == TL_STRATEGY_OF_TABLE
+               ? tl_strategy_of(tl_setting_text(&table->metadata, "read-dedup-strategy")) == TL_STRATEGY_MERGE
+               : strategy == TL_STRATEGY_MERGE;
+}
+
 /* ---- making ---- */
+
+/* What the merge is to do, which is asked for again by each run of it. */
+static tl_status keep_options(const tl_plan_options *options, tl_read_version *made, tl_error *err) {
+    tl_key_filter *keys;
+    TL_TRY(copy_filters(options->keys, options->n_keys, &made->arena, &keys, err));
+    made->merge = *options; /* its snapshot is of the table that the plan retains */
+    made->merge.pool = NULL;
+    made->merge.keys = keys;
+    return TL_OK;
+}
+
+static tl_status write_sql(tl_read_version *made, tl_error *err) {
+    if (!made->merge.merge) {
+        return tl_scan_sql(made->plan, made->schema, made->handle, &made->sql, err);
+    }
+    return tl_buf_printf(&made->sql, "SELECT * FROM tl_merged(%lld)", (long long)made->handle) == TL_OK
+               ? TL_OK
+               : tl_fail_memory(err, 64);
+}
 
 static tl_status make(tl_lake *lake, tl_table *table, const tl_snapshot *snapshot, const record *r,
                       tl_read_version **out, tl_error *err) {
@@ -212,7 +249,8 @@ static tl_status make(tl_lake *lake, tl_table *table, const tl_snapshot *snapsho
     tl_pool *pool = tl_lake_pool_take(lake);
     tl_plan_options options = {.snapshot = pinned ? snapshot : NULL,
                                .keep_copies = r->keep_copies,
-                               .names = true,
+                               .merge = r->merge,
+                               .names = !r->merge,
                                .has_time = r->has_time,
                                .from_us = r->from_us,
                                .to_us = r->to_us,
@@ -223,7 +261,10 @@ static tl_status make(tl_lake *lake, tl_table *table, const tl_snapshot *snapsho
     tl_lake_pool_give(lake, pool);
     if (status == TL_OK) {
         made->read = tl_calloc((size_t)made->plan->n_scan, sizeof *made->read); /* without it reads are not noted */
-        status = tl_scan_sql(made->plan, made->schema, made->handle, &made->sql, err);
+        status = r->merge ? keep_options(&options, made, err) : TL_OK;
+    }
+    if (status == TL_OK) {
+        status = write_sql(made, err);
     }
     if (status == TL_OK && tl_buf_add_byte(&made->sql, 0) != TL_OK) {
         status = tl_fail_memory(err, made->sql.len);
@@ -248,7 +289,8 @@ static void sweep(tl_versions *v, int64_t now) {
         for (size_t k = i + 1; k < v->n && !replaced; k++) {
             const record *newer = &v->records[k];
             replaced = newer->made && !newer->narrow && newer->lake == r->lake && newer->version >= 0 &&
-                       r->version >= 0 && newer->keep_copies == r->keep_copies && strcmp(newer->name, r->name) == 0;
+                       r->version >= 0 && newer->keep_copies == r->keep_copies && newer->merge == r->merge &&
+                       strcmp(newer->name, r->name) == 0;
         }
         int64_t seconds = (now - r->used_us) / 1000000;
         kept++;
@@ -298,8 +340,8 @@ static tl_read_version *known(tl_versions *v, const record *want) {
     for (size_t i = v->n; i-- > 0 && !found;) {
         record *r = &v->records[i];
         if (r->made && r->lake == want->lake && r->version == want->version && r->snapshot_id == want->snapshot_id &&
-            r->keep_copies == want->keep_copies && strcmp(r->name, want->name) == 0 && same_text(r->uuid, want->uuid) &&
-            same_narrowing(r, want)) {
+            r->keep_copies == want->keep_copies && r->merge == want->merge && strcmp(r->name, want->name) == 0 &&
+            same_text(r->uuid, want->uuid) && same_narrowing(r, want)) {
             found = use(r);
         }
     }
@@ -401,13 +443,14 @@ static tl_status part_of_times(tl_read_version *whole, int64_t from_us, int64_t 
 
 static record record_of(tl_lake *lake, const tl_table *table, const tl_snapshot *snapshot,
                         const tl_version_want *want) {
-    bool named = want->snapshot_id || want->has_as_of;
+    bool named = want->snapshot_id || want->has_as_of, keep_copies = keeps_copies(table, want->dedup);
     return (record){.lake = lake,
                     .name = table->name,
                     .uuid = (char *)(uintptr_t)table->metadata.table_uuid,
                     .snapshot_id = snapshot ? snapshot->snapshot_id : -1,
                     .version = named ? -1 : table->version,
-                    .keep_copies = keeps_copies(table, want->dedup)};
+                    .keep_copies = keep_copies,
+                    .merge = !keep_copies && merges(table, want->strategy)};
 }
 
 static tl_status get(tl_versions *v, tl_lake *lake, tl_table *table, const tl_version_want *want, tl_read_version **out,
@@ -415,14 +458,16 @@ static tl_status get(tl_versions *v, tl_lake *lake, tl_table *table, const tl_ve
     const tl_snapshot *snapshot;
     TL_TRY(tl_version_snapshot(table, want, &snapshot, err));
     record r = record_of(lake, table, snapshot, want);
-    *out = known(v, &r); /* the whole of it */
+    r.narrow = want->has_time || want->n_keys > 0;
+    record whole = r;
+    whole.narrow = false;
+    *out = r.merge && r.narrow ? NULL : known(v, &whole); /* a merge leaves out rows before it looks at them */
     if (*out && want->has_time) {
         return part_of_times(*out, want->from_us, want->to_us, out, err);
     }
     if (*out) {
         return TL_OK;
     }
-    r.narrow = want->has_time || want->n_keys > 0;
     r.has_time = want->has_time;
     r.from_us = want->from_us;
     r.to_us = want->to_us;
@@ -521,12 +566,17 @@ tl_status tl_versions_newest(tl_versions *v, tl_lake *lake, const char *name, co
     *out = NULL;
     TL_TRY(tl_lake_table(lake, name, &table, err));
     tl_status status = tl_version_snapshot(table, want, &snapshot, err), bounds = TL_OK;
+    record r = {0};
     if (status == TL_OK) {
-        record r = record_of(lake, table, snapshot, want);
+        r = record_of(lake, table, snapshot, want);
         *out = known(v, &r);
     }
+    bool merge = r.merge; /* by its counts nothing can be proved */
     tl_table_release(table);
     TL_TRY(status);
+    if (merge) {
+        return *out ? TL_OK : tl_versions_get(v, lake, name, want, out, err);
+    }
     if (!*out) {
         return newest_by_guess(v, lake, name, want, limit, out, err);
     }

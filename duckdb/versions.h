@@ -18,11 +18,21 @@
 
 typedef struct tl_versions tl_versions;
 
+/* How older copies are left out. */
+typedef enum tl_strategy {
+    TL_STRATEGY_OF_TABLE, /* as its setting read-dedup-strategy says */
+    TL_STRATEGY_KEYS,     /* auto and keys-first: DuckDB's scan, and a bit test a row */
+    TL_STRATEGY_MERGE     /* files are merged (merged.h) */
+} tl_strategy;
+/* "auto", "keys-first", "merge", as tl_setting_check gives them; "" = the table's. */
+tl_strategy tl_strategy_of(const char *name);
+
 typedef struct tl_version_want {
     int64_t snapshot_id; /* 0 = the newest, or the one of `as_of_us` */
     bool has_as_of;      /* the snapshot that was the newest at as_of_us (microseconds since 1970) */
     int64_t as_of_us;
     int dedup; /* 1, 0; -1 = as the table's settings say */
+    tl_strategy strategy;
     /* Rows that the caller does not look at may be left out, or be there with older copies: those whose time is not in
      * [from_us, to_us), and those with another value in a key column. */
     bool has_time;
@@ -36,7 +46,11 @@ typedef struct tl_read_version {
     int64_t handle;
     tl_plan *plan;
     const tl_schema *schema; /* of the snapshot, in the plan's table */
-    tl_buf sql;              /* the SELECT, NUL-terminated (len counts the NUL) */
+    /* By merging: `merge.merge` is set, and the plan knows nothing of older copies: its hidden rows are deleted ones.
+     */
+    tl_plan_options merge;
+    tl_arena arena; /* owns the keys of `merge` */
+    tl_buf sql;     /* the SELECT, NUL-terminated (len counts the NUL) */
     tl_lake *lake;
     _Atomic uint8_t *read; /* per file of the plan: rows of it were asked for since the last noting; NULL = not kept */
     _Atomic int references;

@@ -226,26 +226,18 @@ static int tag_of(const struct ArrowArrayView *v, int64_t i) {
     return NAN_TAG;
 }
 
-typedef enum strategy { KEYS_FIRST, MERGE, COPIES } strategy;
+typedef enum strategy { KEYS_FIRST, MERGE, PARTS, COPIES } strategy;
 
-static int64_t read_rows(walk *w, tl_table *t, strategy how, bool seen[SITES][TAGS][SLOTS]) {
-    tl_error err = {{0}};
-    tl_plan *plan;
-    struct ArrowArrayStream stream;
-    bool copies = how == COPIES;
-    tl_plan_options o = {.keep_copies = copies, .merge = how == MERGE};
-    if (tl_plan_create(t, &o, &plan, &err) != TL_OK || tl_scan_open(plan, &o, NULL, 0, &stream, &err) != TL_OK) {
-        fail_msg("step %d: read: %s", w->step, err.message);
-    }
+static int64_t read_stream(walk *w, struct ArrowArrayStream *stream, bool copies, bool seen[SITES][TAGS][SLOTS]) {
     struct ArrowSchema schema;
     struct ArrowArray batch;
     struct ArrowArrayView view;
-    assert_int_equal(stream.get_schema(&stream, &schema), 0);
+    assert_int_equal(stream->get_schema(stream, &schema), 0);
     assert_int_equal(ArrowArrayViewInitFromSchema(&view, &schema, NULL), 0);
     int64_t rows = 0;
     for (;;) {
-        if (stream.get_next(&stream, &batch) != 0) {
-            fail_msg("step %d: read: %s", w->step, stream.get_last_error(&stream));
+        if (stream->get_next(stream, &batch) != 0) {
+            fail_msg("step %d: read: %s", w->step, stream->get_last_error(stream));
         }
         if (!batch.release) {
             break;
@@ -269,7 +261,49 @@ static int64_t read_rows(walk *w, tl_table *t, strategy how, bool seen[SITES][TA
     }
     ArrowArrayViewReset(&view);
     ArrowSchemaRelease(&schema);
-    stream.release(&stream);
+    stream->release(stream);
+    return rows;
+}
+
+/* The parts of a merge, each of them cut once more by series. */
+static int64_t read_parts(walk *w, tl_plan *plan, const tl_plan_options *o, bool seen[SITES][TAGS][SLOTS]) {
+    tl_error err = {{0}};
+    tl_scan_parts parts;
+    struct ArrowArrayStream stream;
+    int64_t rows = 0;
+    if (tl_scan_parts_make(plan, o, &parts, &err) != TL_OK) {
+        fail_msg("step %d: parts: %s", w->step, err.message);
+    }
+    for (int64_t i = 0; i < parts.n; i++) {
+        tl_scan_part part = parts.items[i];
+        assert_int_equal(part.shares, 1);
+        for (part.shares = 3, part.share = 0; part.share < part.shares; part.share++) {
+            if (tl_scan_open_part(plan, o, &part, NULL, 0, &stream, &err) != TL_OK) {
+                fail_msg("step %d: read: %s", w->step, err.message);
+            }
+            rows += read_stream(w, &stream, false, seen);
+        }
+    }
+    tl_scan_parts_free(&parts);
+    return rows;
+}
+
+static int64_t read_rows(walk *w, tl_table *t, strategy how, bool seen[SITES][TAGS][SLOTS]) {
+    tl_error err = {{0}};
+    tl_plan *plan;
+    struct ArrowArrayStream stream;
+    tl_plan_options o = {.keep_copies = how == COPIES, .merge = how == MERGE || how == PARTS};
+    int64_t rows = 0;
+    if (tl_plan_create(t, &o, &plan, &err) != TL_OK) {
+        fail_msg("step %d: plan: %s", w->step, err.message);
+    }
+    if (how == PARTS && w->dedup) {
+        rows = read_parts(w, plan, &o, seen);
+    } else if (tl_scan_open(plan, &o, NULL, 0, &stream, &err) == TL_OK) {
+        rows = read_stream(w, &stream, how == COPIES, seen);
+    } else {
+        fail_msg("step %d: read: %s", w->step, err.message);
+    }
     tl_plan_release(plan);
     return rows;
 }
@@ -285,7 +319,7 @@ static int64_t expected_rows(const walk *w) {
 static void check(walk *w) {
     static bool seen[SITES][TAGS][SLOTS];
     tl_table *t = load(w);
-    for (strategy how = KEYS_FIRST; how <= MERGE; how++) {
+    for (strategy how = KEYS_FIRST; how <= PARTS; how++) {
         memset(seen, 0, sizeof seen);
         int64_t rows = read_rows(w, t, how, seen), expected = w->dedup ? expected_rows(w) : w->rows;
         if (rows != expected) {

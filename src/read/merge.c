@@ -46,8 +46,9 @@ struct tl_merge {
     tl_projection read; /* and, after it, the columns that the merge looks at */
     int32_t *series;    /* in `read` */
     int32_t n_series, time, ingest;
-    int64_t *order; /* plan->scan by partition, then (sequence number, path) */
-    int64_t next;   /* in `order` */
+    int64_t *order; /* plan->scan by partition, then (sequence number, path); or the files of a part, all at once */
+    int64_t n_order, next; /* `next` in `order` */
+    bool by_partition;
     source *sources;
     int32_t n_sources, cap_sources;
     int32_t *heap; /* sources with rows; the least key first */
@@ -300,7 +301,7 @@ static void close_sources(tl_merge *m) {
     m->n_sources = m->n_heap = 0;
 }
 
-static int compare_partitions(const tl_data_file *a, const tl_data_file *b) {
+int tl_merge_compare_partitions(const tl_data_file *a, const tl_data_file *b) {
     if (a->spec_id != b->spec_id || a->n_partition != b->n_partition) {
         return a->spec_id != b->spec_id ? (a->spec_id < b->spec_id ? -1 : 1) : a->n_partition - b->n_partition;
     }
@@ -319,12 +320,12 @@ static int compare_partitions(const tl_data_file *a, const tl_data_file *b) {
 static int by_partition(const void *a, const void *b, void *ctx) {
     const tl_plan *plan = ctx;
     int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
-    int order = compare_partitions(&plan->scan[i].file->file, &plan->scan[k].file->file);
+    int order = tl_merge_compare_partitions(&plan->scan[i].file->file, &plan->scan[k].file->file);
     return order ? order : (i < k) - (i > k);
 }
 
 /* Partition values keep keys apart only where all files have them by one spec. */
-static bool one_spec(const tl_plan *plan) {
+bool tl_merge_one_spec(const tl_plan *plan) {
     for (int64_t i = 1; i < plan->n_scan; i++) {
         if (plan->scan[i].file->file.spec_id != plan->scan[0].file->file.spec_id) {
             return false;
@@ -333,16 +334,18 @@ static bool one_spec(const tl_plan *plan) {
     return true;
 }
 
-static tl_status order_files(tl_merge *m, tl_error *err) {
-    int64_t n = m->plan->n_scan;
+static tl_status order_files(tl_merge *m, const tl_scan_part *part, tl_error *err) {
+    int64_t n = part ? part->n_files : m->plan->n_scan;
     m->order = tl_alloc_array((size_t)n + 1, sizeof *m->order);
     if (!m->order) {
         return tl_fail_memory(err, (size_t)n * sizeof *m->order);
     }
+    m->n_order = n;
     for (int64_t i = 0; i < n; i++) {
-        m->order[i] = n - 1 - i;
+        m->order[i] = part ? part->files[i] : n - 1 - i;
     }
-    if (n && one_spec(m->plan)) {
+    m->by_partition = !part && tl_merge_one_spec(m->plan);
+    if (n && m->by_partition) {
         qsort_r(m->order, (size_t)n, sizeof *m->order, by_partition, m->plan);
     }
     return TL_OK;
@@ -367,12 +370,12 @@ static tl_status open_source(tl_merge *m, const tl_plan_file *file, tl_error *er
 
 /* Opens the files of the next partition; none left = n_heap stays 0. */
 static tl_status next_partition(tl_merge *m, tl_error *err) {
-    while (m->n_heap == 0 && m->next < m->plan->n_scan) {
+    while (m->n_heap == 0 && m->next < m->n_order) {
         close_sources(m);
-        bool split = one_spec(m->plan);
         int64_t from = m->next, to = from + 1;
-        while (to < m->plan->n_scan && (!split || compare_partitions(&m->plan->scan[m->order[to]].file->file,
-                                                                     &m->plan->scan[m->order[from]].file->file) == 0)) {
+        while (to < m->n_order &&
+               (!m->by_partition || tl_merge_compare_partitions(&m->plan->scan[m->order[to]].file->file,
+                                                                &m->plan->scan[m->order[from]].file->file) == 0)) {
             to++;
         }
         if (to - from > m->cap_sources) {
@@ -581,8 +584,8 @@ static tl_status choose_columns(tl_merge *m, const int32_t *columns, int32_t n_c
     return status;
 }
 
-tl_status tl_merge_create(tl_plan *plan, const tl_plan_options *options, const tl_bytes *only, const int32_t *columns,
-                          int32_t n_columns, tl_merge **out, tl_error *err) {
+tl_status tl_merge_create(tl_plan *plan, const tl_plan_options *options, const tl_bytes *only, const tl_scan_part *part,
+                          const int32_t *columns, int32_t n_columns, tl_merge **out, tl_error *err) {
     *out = NULL;
     tl_merge *m = tl_calloc(1, sizeof *m);
     if (!m) {
@@ -594,7 +597,7 @@ tl_status tl_merge_create(tl_plan *plan, const tl_plan_options *options, const t
     m->schema = tl_plan_schema(plan->table, options->snapshot);
     tl_status status = choose_columns(m, columns, n_columns, err);
     if (status == TL_OK) {
-        status = order_files(m, err);
+        status = order_files(m, part, err);
     }
     if (status != TL_OK) {
         tl_merge_free(m);

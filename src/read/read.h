@@ -25,6 +25,8 @@ typedef struct tl_plan_options {
     int64_t from_us, to_us;
     const tl_key_filter *keys;
     int32_t n_keys;
+    uint32_t share, shares; /* only series of this share, told by a hash of the first key column; shares < 2 = all. For
+                               rows only, not for files: see tl_scan_parts_make */
     bool cheap;    /* TL_UNSUPPORTED when older copies would have to be looked for in much more than what was added since
                       they were looked for last, or in millions of rows */
     tl_pool *pool; /* NULL = the caller's thread */
@@ -79,6 +81,28 @@ void tl_plan_release(tl_plan *p);
  * The stream retains the plan. */
 tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int32_t *columns, int32_t n_columns,
                        struct ArrowArrayStream *out, tl_error *err) TL_CHECKED;
+
+/* Strategy `merge` for several threads: parts of a plan, each of which is merged by itself, because no key is in two of
+ * them. Files of one partition whose times overlap belong together; where that makes a part large, it is several, by
+ * series. The parts depend on the plan alone. */
+typedef struct tl_scan_part {
+    const int64_t *files; /* in plan->scan, older ones first */
+    int64_t n_files, rows; /* `rows` about */
+    uint32_t share, shares;
+} tl_scan_part;
+typedef struct tl_scan_parts {
+    tl_scan_part *items; /* the newest times first */
+    int64_t n;
+    tl_arena arena;
+} tl_scan_parts;
+/* `plan` and `options` as for tl_scan_open, of a table with dedup, without keep_copies. */
+tl_status tl_scan_parts_make(const tl_plan *plan, const tl_plan_options *options, tl_scan_parts *out,
+                             tl_error *err) TL_CHECKED;
+void tl_scan_parts_free(tl_scan_parts *parts);
+/* The last writes of one part's keys, in key order. The part outlives the stream. */
+tl_status tl_scan_open_part(tl_plan *plan, const tl_plan_options *options, const tl_scan_part *part,
+                            const int32_t *columns, int32_t n_columns, struct ArrowArrayStream *out,
+                            tl_error *err) TL_CHECKED;
 
 /* The newest row of each series: from the last-value index when the snapshot has a sound one, else by a scan. */
 tl_status tl_latest_rows(tl_table *table, tl_pool *pool, tl_rows *out, tl_error *err) TL_CHECKED;

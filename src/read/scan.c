@@ -99,11 +99,15 @@ static void release(struct ArrowArrayStream *stream) {
 }
 
 /* Keeps the key filters, whose bytes belong to the caller. */
-static tl_status copy_options(scan *s, const tl_plan_options *options, tl_error *err) {
+static tl_status copy_options(scan *s, const tl_plan_options *options, const tl_scan_part *part, tl_error *err) {
     if (!options) {
         return TL_OK;
     }
     s->options = *options;
+    if (part) {
+        s->options.share = part->share;
+        s->options.shares = part->shares;
+    }
     tl_key_filter *keys = tl_arena_copy(&s->arena, options->keys, (size_t)options->n_keys * sizeof *keys);
     if (!keys) {
         return tl_fail_memory(err, (size_t)options->n_keys * sizeof *keys);
@@ -120,8 +124,8 @@ static tl_status copy_options(scan *s, const tl_plan_options *options, tl_error 
     return tl_plan_only(s->plan->table, s->schema, &s->options, &s->arena, &s->only, err);
 }
 
-tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int32_t *columns, int32_t n_columns,
-                       struct ArrowArrayStream *out, tl_error *err) {
+static tl_status open_scan(tl_plan *plan, const tl_plan_options *options, const tl_scan_part *part,
+                           const int32_t *columns, int32_t n_columns, struct ArrowArrayStream *out, tl_error *err) {
     out->release = NULL;
     scan *s = tl_calloc(1, sizeof *s);
     if (!s) {
@@ -129,13 +133,13 @@ tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int3
     }
     s->plan = tl_plan_retain(plan);
     s->schema = tl_plan_schema(plan->table, options ? options->snapshot : NULL);
-    tl_status status = copy_options(s, options, err);
+    tl_status status = copy_options(s, options, part, err);
     if (status == TL_OK) {
         status = tl_projection_make(s->schema, columns, n_columns, &s->projection, err);
     }
-    bool merge = options && options->merge && !options->keep_copies && plan->table->contract.dedup;
+    bool merge = part || (options && options->merge && !options->keep_copies && plan->table->contract.dedup);
     if (status == TL_OK && merge) {
-        status = tl_merge_create(plan, &s->options, s->only, columns, n_columns, &s->merge, err);
+        status = tl_merge_create(plan, &s->options, s->only, part, columns, n_columns, &s->merge, err);
     }
     if (status != TL_OK) {
         scan_free(s);
@@ -143,4 +147,14 @@ tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int3
     }
     *out = (struct ArrowArrayStream){get_schema, get_next, last_error, release, s};
     return TL_OK;
+}
+
+tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int32_t *columns, int32_t n_columns,
+                       struct ArrowArrayStream *out, tl_error *err) {
+    return open_scan(plan, options, NULL, columns, n_columns, out, err);
+}
+
+tl_status tl_scan_open_part(tl_plan *plan, const tl_plan_options *options, const tl_scan_part *part,
+                            const int32_t *columns, int32_t n_columns, struct ArrowArrayStream *out, tl_error *err) {
+    return open_scan(plan, options, part, columns, n_columns, out, err);
 }

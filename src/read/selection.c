@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 void tl_selection_free(tl_selection *s) {
     tl_free(s->ranges);
     tl_free(s->bits);
@@ -58,15 +60,26 @@ static tl_status filter_times(tl_table *table, const tl_schema *schema, tl_open_
     return status;
 }
 
-static tl_status filter_key(const tl_field *field, tl_open_file *f, int32_t g, int64_t n, tl_bytes wanted, uint8_t *bits,
-                            tl_error *err) {
+/* What is asked of the values of a key column: to be one of them, or of a share of the series. */
+typedef struct key_test {
+    tl_bytes wanted; /* its piece; data NULL = the share decides */
+    uint32_t share, shares;
+} key_test;
+
+static bool passes(const key_test *t, tl_bytes piece) {
+    return t->wanted.data ? tl_bytes_equal(piece, t->wanted)
+                          : tl_hash_bytes(piece.data, piece.len, 0) % t->shares == t->share;
+}
+
+static tl_status filter_key(const tl_field *field, tl_open_file *f, int32_t g, int64_t n, const key_test *test,
+                            uint8_t *bits, tl_error *err) {
     int32_t leaf = tl_open_file_leaf(f, field);
     tl_buf piece = {0};
     tl_pq_runs runs = {0};
     tl_status status = TL_OK;
     if (leaf < 0) { /* the file is older than the column: null in all rows */
         status = tl_key_piece_of_value(&field->type, (tl_bytes){NULL, 0}, &piece, err);
-        if (status == TL_OK && !tl_bytes_equal(tl_buf_bytes(&piece), wanted)) {
+        if (status == TL_OK && !passes(test, tl_buf_bytes(&piece))) {
             clear_rows(bits, 0, n);
         }
         tl_buf_free(&piece);
@@ -81,7 +94,7 @@ static tl_status filter_key(const tl_field *field, tl_open_file *f, int32_t g, i
         }
         piece.len = 0;
         status = tl_key_piece(&field->type, e, value, &piece, err);
-        if (status == TL_OK && !tl_bytes_equal(tl_buf_bytes(&piece), wanted)) {
+        if (status == TL_OK && !passes(test, tl_buf_bytes(&piece))) {
             clear_rows(bits, runs.starts[i], runs.starts[i + 1]);
         }
     }
@@ -147,9 +160,11 @@ tl_status tl_selection_make(tl_table *table, const tl_schema *schema, tl_open_fi
     if (options->has_time && table->contract.time >= 0) {
         TL_TRY(filter_times(table, schema, f, row_group, n, options, out->bits, err));
     }
-    for (int32_t c = 0; only && c < table->contract.n_series; c++) {
-        if (only[c].data) {
-            TL_TRY(filter_key(&schema->fields[table->contract.series[c]], f, row_group, n, only[c], out->bits, err));
+    bool share = options->shares > 1;
+    for (int32_t c = 0; (only || share) && c < table->contract.n_series; c++) {
+        const key_test test = {only ? only[c] : (tl_bytes){NULL, 0}, options->share, options->shares};
+        if (test.wanted.data || (share && c == 0)) {
+            TL_TRY(filter_key(&schema->fields[table->contract.series[c]], f, row_group, n, &test, out->bits, err));
         }
     }
     return to_ranges(out, n, err);

@@ -42,7 +42,7 @@ static const tl_setting settings[] = {
      "What came late to a merged partition is merged into it once it is this share of its bytes."},
     {"read-dedup", TL_SETTING_BOOL, "as dedup", NULL, TABLE | SESSION, "Hide older copies of a key when reading."},
     {"read-dedup-strategy", TL_SETTING_CHOICE, "auto", "auto,keys-first,merge", TABLE | SESSION,
-     "How older copies are found when reading."},
+     "How older copies are left out when reading: by their keys (auto, keys-first), or by merging files."},
     {"note-reads", TL_SETTING_BOOL, "true", NULL, TABLE,
      "Readers note which partitions they read, so that maintenance takes those first."},
     {"filter-pushdown", TL_SETTING_CHOICE, "auto", "auto,true,false", TABLE | SESSION,
