@@ -167,8 +167,9 @@ def test_spark_reads_exactly_the_expected(spark, full, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("chdb") is None, reason="chdb takes 500 MB: install it to test ClickHouse")
-def test_clickhouse_reads_exactly_the_expected(full, tmp_path):
+def test_clickhouse_reads_exactly_the_expected(full, tmp_path, monkeypatch):
     import chdb
+    monkeypatch.chdir(full.dir.parent)  # it reads only what is below
     query = f"select * from icebergLocal('{full.dir}')"
     if full.tl.info("readings")["format_version"] == "V3":
         with pytest.raises(Exception, match="Position deletes"):
