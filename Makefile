@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-upsert bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-upsert bench-delete-files bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
@@ -74,6 +74,9 @@ bench-stream: build ## 100 million rows in one append with memory-limit 512 MiB 
 
 bench-upsert: build test-deps ## policy upsert: what it costs writers and readers (not part of `make bench`)
 	@.deps/venv/bin/python bench/upsert.py
+
+bench-delete-files: build test-deps ## what live delete files cost readers: the measure behind max-delete-files (not part of `make bench`)
+	@.deps/venv/bin/python bench/delete_files.py
 
 soak: build test-deps ## not a part of test: 16 appenders, 2 compactors, an expirer for 5 minutes, then the same with kill -9 (SOAK_ARGS)
 	@.deps/venv/bin/python tests/soak.py $(SOAK_ARGS)
