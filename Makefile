@@ -7,14 +7,14 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-upsert bench-delete-files bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
+.PHONY: build help deps dev-deps test-deps debug asan clang test unit e2e bench bench-parquet bench-append bench-tables bench-upsert bench-deletes bench-maintain bench-read bench-older bench-stream soak quickstart format format-check clean distclean
 
 build: build/build.ninja ## fetch what is missing and build everything; the command is build/timelake
 	@$(NINJA) -C build
 
 help: ## this list
 	@echo "make [target]   (JOBS=n: compilers at once, PYTEST_ARGS='-k name': which end-to-end tests)"
-	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | awk -F'\t' '{printf "  %-13s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
 
 deps: ## fetch what the build needs (scripts/deps.sh)
 	@scripts/deps.sh
@@ -75,7 +75,7 @@ bench-stream: build ## 100 million rows in one append with memory-limit 512 MiB 
 bench-upsert: build test-deps ## policy upsert: what it costs writers and readers (not part of `make bench`)
 	@.deps/venv/bin/python bench/upsert.py
 
-bench-delete-files: build test-deps ## what live delete files cost readers: the measure behind max-delete-files (not part of `make bench`)
+bench-deletes: build test-deps ## what live delete files cost readers: the measure behind max-delete-files (not part of `make bench`)
 	@.deps/venv/bin/python bench/delete_files.py
 
 soak: build test-deps ## not a part of test: 16 appenders, 2 compactors, an expirer for 5 minutes, then the same with kill -9 (SOAK_ARGS)

@@ -1,6 +1,6 @@
 """What live delete files cost readers, and what applying them costs: the measure behind the default of max-delete-files.
 
-    make bench-delete-files
+    make bench-deletes
 
 One partition of 256 data files (2.56 million rows of 40 machines, one day) with write-policy upsert. Then K of the files get
 a row replaced, each by a delete file of its own, in one commit. Queries take turns over tables with different K; each is
