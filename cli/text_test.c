@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/env.h"
 #include "base/num.h"
 #include "cli/fast_text.h"
 #include "cli/guess.h"
@@ -170,10 +171,7 @@ static void what_would_lose_something_stays_text(void **state) {
 static uint64_t seed;
 
 static uint64_t dice(void) {
-    seed += 0x9e3779b97f4a7c15u;
-    uint64_t z = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&seed);
 }
 
 static void assert_same_text(size_t n, const char *fast, size_t m, const char *general) {

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
 #include "nanoarrow/nanoarrow.h"
 #include "timelake.h"
 
@@ -37,11 +38,7 @@ typedef struct walk {
 } walk;
 
 static uint64_t dice(walk *w) {
-    w->seed += 0x9e3779b97f4a7c15u;
-    uint64_t z = w->seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&w->seed);
 }
 
 static uint64_t below(walk *w, uint64_t n) { return dice(w) % n; }

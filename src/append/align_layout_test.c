@@ -14,17 +14,14 @@
 
 #include "append/align_internal.h"
 #include "arrow/testing.h"
+#include "base/env.h"
 
 /* ---- dice ---- */
 
 static uint64_t state;
 
 static uint64_t dice(void) {
-    state += 0x9e3779b97f4a7c15u;
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&state);
 }
 
 static int64_t below(int64_t n) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "append/append.h"
+#include "base/env.h"
 #include "base/mem.h"
 #include "iceberg/manifest.h"
 #include "parquet/reader.h"
@@ -28,11 +29,7 @@
 static uint64_t state;
 
 static uint64_t next_random(void) {
-    state += 0x9e3779b97f4a7c15u;
-    uint64_t z = state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&state);
 }
 
 static uint64_t below(uint64_t n) {

@@ -132,11 +132,7 @@ static int64_t seeded_now(void *ctx) {
 static void seeded_random(void *ctx, void *out, size_t len) {
     tl_env_fixed *s = ctx;
     for (uint8_t *p = out; len; len--, p++) {
-        s->seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
-        uint64_t z = s->seed;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        *p = (uint8_t)((z ^ (z >> 31)) >> 24);
+        *p = (uint8_t)(tl_seeded_next(&s->seed) >> 24);
     }
 }
 

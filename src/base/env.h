@@ -37,4 +37,13 @@ typedef struct tl_env_fixed {
 } tl_env_fixed;
 tl_env tl_env_seeded(tl_env_fixed *state);
 
+/* The next of a row of numbers that look random and are not secret (splitmix64): all that follows from a seed, in tests and
+ * in the seeded environment. */
+static inline uint64_t tl_seeded_next(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 #endif

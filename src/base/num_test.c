@@ -15,16 +15,13 @@
 #include <time.h>
 
 #include "base/civil.h"
+#include "base/env.h"
 #include "base/num.h"
 
 static uint64_t seed;
 
 static uint64_t dice(void) {
-    seed += 0x9e3779b97f4a7c15u;
-    uint64_t z = seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&seed);
 }
 
 static void start_dice(void) {

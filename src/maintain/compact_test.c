@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "append/append.h"
+#include "base/env.h"
 #include "base/mem.h"
 #include "commit/commit.h"
 #include "maintain/compact.h"
@@ -44,11 +45,7 @@ typedef struct walk {
 } walk;
 
 static uint64_t dice(walk *w) {
-    w->seed += 0x9e3779b97f4a7c15u;
-    uint64_t z = w->seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&w->seed);
 }
 
 static int below(walk *w, uint64_t n) {

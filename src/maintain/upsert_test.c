@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "append/append.h"
+#include "base/env.h"
 #include "base/mem.h"
 #include "commit/commit.h"
 #include "maintain/compact.h"
@@ -45,11 +46,7 @@ typedef struct row {
 } row;
 
 static uint64_t dice(world *w, uint64_t n) {
-    w->seed += 0x9e3779b97f4a7c15u;
-    uint64_t z = w->seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % n;
+    return tl_seeded_next(&w->seed) % n;
 }
 
 static int64_t time_of(int slot) {

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "base/env.h"
 
 typedef struct tl_dice {
     uint64_t state;
@@ -28,10 +29,7 @@ static inline tl_dice tl_dice_new(void) {
 
 /* splitmix64 */
 static inline uint64_t tl_dice_u64(tl_dice *d) {
-    uint64_t z = d->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return tl_seeded_next(&d->state);
 }
 
 static inline uint64_t tl_dice_below(tl_dice *d, uint64_t n) {

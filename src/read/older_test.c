@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/mem.h"
 #include "parquet/writer.h"
 #include "read/cache.h"
@@ -25,10 +26,7 @@
 static uint64_t dice_state;
 
 static uint64_t dice(uint64_t n) {
-    uint64_t z = dice_state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (z ^ (z >> 31)) % n;
+    return tl_seeded_next(&dice_state) % n;
 }
 
 static void okay(tl_status status, const tl_error *err) {
