@@ -32,6 +32,7 @@ struct tl_session {
     char name_space[256];
     tl_version_want want;
     tl_versions *versions;
+    tl_version_source source;
     tl_narrow narrow; /* of the statement being run */
     pin *pins;
     size_t n_pins, cap_pins;
@@ -49,6 +50,15 @@ bool tl_session_defining(const tl_session *s) {
 }
 const char *tl_session_broken(const tl_session *s) {
     return s->broken.message;
+}
+
+static tl_status find_by_handle(void *session, int64_t handle, tl_read_version **out, tl_error *err) {
+    *out = tl_session_version_of(session, handle);
+    return *out ? TL_OK : tl_fail(err, TL_NOT_FOUND, "this is for the statements that tl_sql makes");
+}
+
+const tl_version_source *tl_session_source(const tl_session *s) {
+    return &s->source;
 }
 
 /* ---- opening ---- */
@@ -121,6 +131,7 @@ tl_status tl_session_open(tl_lake *lake, const char *name_space, unsigned thread
         return tl_fail_memory(err, sizeof *s);
     }
     s->lake = lake;
+    s->source = (tl_version_source){find_by_handle, s};
     (void)snprintf(s->name_space, sizeof s->name_space, "%s", name_space);
     tl_lock_init(&s->lock);
     s->versions = tl_versions_create();

@@ -1,8 +1,8 @@
 /* Quoting for SQL; see sql_text.h. */
 #include "duckdb/sql_text.h"
 
-static tl_status quote(tl_buf *out, const char *text, char mark, bool path) {
-    TL_TRY(tl_buf_add_byte(out, (uint8_t)mark));
+/* `mark` doubled; 0 = nothing is. */
+static tl_status add_text(tl_buf *out, const char *text, char mark, bool path) {
     for (; *text; text++) {
         if (*text == mark) {
             TL_TRY(tl_buf_add_byte(out, (uint8_t)mark));
@@ -13,6 +13,12 @@ static tl_status quote(tl_buf *out, const char *text, char mark, bool path) {
         }
         TL_TRY(tl_buf_add_byte(out, (uint8_t)*text));
     }
+    return TL_OK;
+}
+
+static tl_status quote(tl_buf *out, const char *text, char mark, bool path) {
+    TL_TRY(tl_buf_add_byte(out, (uint8_t)mark));
+    TL_TRY(add_text(out, text, mark, path));
     return tl_buf_add_byte(out, (uint8_t)mark);
 }
 
@@ -24,4 +30,7 @@ tl_status tl_duck_quote_name(tl_buf *out, const char *name) {
 }
 tl_status tl_duck_quote_path(tl_buf *out, const char *path) {
     return quote(out, path, '\'', true);
+}
+tl_status tl_duck_path(tl_buf *out, const char *path) {
+    return add_text(out, path, 0, true);
 }

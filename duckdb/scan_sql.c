@@ -61,6 +61,10 @@ static tl_status inner_name(const tl_field *f, tl_buf *out) {
     return hides_virtual(f) ? tl_buf_printf(out, "\"tl_field_%d\"", f->id) : tl_duck_quote_name(out, f->name);
 }
 
+tl_status tl_scan_column_name(const tl_field *f, tl_buf *out) {
+    return hides_virtual(f) ? tl_buf_printf(out, "tl_field_%d", f->id) : tl_buf_add_text(out, f->name);
+}
+
 static tl_status outer_name(const tl_field *f, tl_buf *out) {
     return tl_duck_quote_name(out, f->name);
 }
@@ -97,18 +101,32 @@ static bool is_wanted(const scan_text *s, int64_t file) {
     return !s->wanted || s->wanted[file];
 }
 
-static tl_status path_of(const tl_table *table, const char *key, tl_buf *out, tl_error *err) {
+static tl_status add_path(const tl_table *table, const char *key, tl_status (*add)(tl_buf *, const char *), tl_buf *out,
+                          tl_error *err) {
     char *path = tl_store_local_path(table->store, key);
     if (!path) {
         return tl_fail(err, TL_UNSUPPORTED, "table %s: sql reads lakes on a disk only", table->name);
     }
-    tl_status status = tl_duck_quote_path(out, path);
+    tl_status status = add(out, path);
     tl_free(path);
-    return status;
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
+}
+
+static tl_status path_of(const tl_table *table, const char *key, tl_buf *out, tl_error *err) {
+    return add_path(table, key, tl_duck_quote_path, out, err);
+}
+
+tl_status tl_scan_path(const tl_table *table, const char *key, tl_buf *out, tl_error *err) {
+    return add_path(table, key, tl_duck_path, out, err);
 }
 
 static tl_status files_of(const scan_text *s, int64_t from, int64_t to, tl_error *err) {
     bool any = false;
+    if (!s->wanted) {
+        return tl_buf_printf(s->out, "tl_files(%lld, %lld, %lld)", (long long)s->handle, (long long)from,
+                             (long long)to);
+    }
+    TL_TRY(tl_buf_add_byte(s->out, '['));
     for (int64_t i = from; i < to; i++) {
         if (is_wanted(s, i)) {
             TL_TRY(any ? tl_buf_add_byte(s->out, ',') : TL_OK);
@@ -116,7 +134,7 @@ static tl_status files_of(const scan_text *s, int64_t from, int64_t to, tl_error
             any = true;
         }
     }
-    return TL_OK;
+    return tl_buf_add_byte(s->out, ']');
 }
 
 /* schema = MAP {id: {name, type, default_value}}: columns are found by field id, whatever a file calls them. */
@@ -125,12 +143,17 @@ static tl_status columns_of(const tl_schema *schema, tl_buf *out) {
     tl_status status = TL_OK;
     for (int32_t i = 0; status == TL_OK && i < schema->n_fields; i++) {
         const tl_field *f = &schema->fields[i];
-        char own[32];
         part.len = 0;
-        (void)snprintf(own, sizeof own, "tl_field_%d", f->id);
         status = tl_buf_printf(out, "%s%d: {name: ", i ? ", " : "", f->id);
         if (status == TL_OK) {
-            status = tl_duck_quote_text(out, hides_virtual(f) ? own : f->name);
+            status = tl_scan_column_name(f, &part);
+        }
+        if (status == TL_OK) {
+            status = tl_buf_add_byte(&part, 0);
+        }
+        if (status == TL_OK) {
+            status = tl_duck_quote_text(out, (const char *)part.data);
+            part.len = 0;
         }
         if (status == TL_OK) {
             status = tl_duck_type(&f->type, &part);
@@ -202,11 +225,9 @@ static tl_status place_of(const scan_text *s, int64_t from, int64_t to) {
 static tl_status select_by_id(const scan_text *s, int64_t from, int64_t to, tl_error *err) {
     TL_TRY(tl_buf_add_text(s->out, "SELECT "));
     TL_TRY(columns_by_id(s->schema, s->out));
-    TL_TRY(tl_buf_add_text(s->out, " FROM read_parquet(["));
+    TL_TRY(tl_buf_add_text(s->out, " FROM read_parquet("));
     TL_TRY(files_of(s, from, to, err));
-    TL_TRY(tl_buf_add_text(s->out, "], hive_partitioning=false, schema=MAP{"));
-    TL_TRY(columns_of(s->schema, s->out));
-    TL_TRY(tl_buf_add_text(s->out, "})"));
+    TL_TRY(tl_buf_printf(s->out, ", hive_partitioning=false, schema=tl_columns(%lld))", (long long)s->handle));
     if (hidden_in(s, from, to) == 0) {
         return TL_OK;
     }
@@ -228,9 +249,9 @@ static tl_status select_by_name(const scan_text *s, int64_t file, tl_error *err)
         TL_TRY(tl_buf_add_text(out, ") AS "));
         TL_TRY(tl_duck_quote_name(out, s->schema->fields[i].name));
     }
-    TL_TRY(tl_buf_add_text(out, " FROM read_parquet(["));
+    TL_TRY(tl_buf_add_text(out, " FROM read_parquet("));
     TL_TRY(files_of(s, file, file + 1, err));
-    TL_TRY(tl_buf_add_text(out, "], hive_partitioning=false)"));
+    TL_TRY(tl_buf_add_text(out, ", hive_partitioning=false)"));
     return s->plan->scan[file].n_hidden > 0
                ? tl_buf_printf(out, " WHERE tl_live(%lld, CAST(%lld AS UBIGINT), file_row_number)",
                                (long long)s->handle, (long long)file)
