@@ -10,6 +10,9 @@
 /* False when a row is not in the file as the table knows it (`out` is then not to be used). */
 bool tl_live_rows(const tl_plan *plan, const uint64_t *files, const int64_t *rows, size_t n, bool *out);
 
+/* Whether `n` values of 8 bytes are one value. The C library compares with the widest registers there are. */
+bool tl_live_all_equal(const void *values, size_t n);
+
 /* The error for that. */
 #define TL_LIVE_MISFIT "timelake: a data file has other rows than the table's metadata says"
 

@@ -166,15 +166,14 @@ static void select_function(duckdb_function_info info, duckdb_data_chunk input, 
 
 /* Where the rows of one handle end: always at `n`, except where somebody plays. */
 static idx_t handle_end(const int64_t *handles, idx_t from, idx_t n) {
-    int64_t differ = 0;
-    for (idx_t i = from; i < n; i++) {
-        differ |= handles[i] ^ handles[from];
-    }
     idx_t to = from + 1;
-    while (differ && to < n && handles[to] == handles[from]) {
+    if (tl_live_all_equal(handles + from, n - from)) {
+        return n;
+    }
+    while (to < n && handles[to] == handles[from]) {
         to++;
     }
-    return differ ? to : n;
+    return to;
 }
 
 /* DuckDB calls it from all of its threads, on what is left after its own filters. */
