@@ -92,7 +92,6 @@ tl_status tl_session_add_functions(tl_session *s, tl_error *err) {
     duckdb_connection connection = tl_session_duck(s)->connection;
     duckdb_scalar_function f = tl_host_function("tl_sql", text, 1, DUCKDB_TYPE_VARCHAR, sql_function, s);
     TL_TRY(tl_host_register(connection, "tl_sql", &f, 1, err));
-    TL_TRY(tl_host_add_scan_arguments(connection, tl_session_source(s), err));
     f = tl_host_function("tl_live", live, 3, DUCKDB_TYPE_BOOLEAN, live_function, s);
     duckdb_scalar_function_set_bind(f, live_bind);
     return tl_host_register(connection, "tl_live", &f, 1, err);

@@ -7,6 +7,7 @@
 #include "cli/narrow.h"
 #include "cli/split.h"
 #include "duckdb/merged.h"
+#include "duckdb/scan_args.h"
 #include "table/settings.h"
 
 /* A version in use by the statement being run. */
@@ -32,7 +33,6 @@ struct tl_session {
     char name_space[256];
     tl_version_want want;
     tl_versions *versions;
-    tl_version_source source;
     tl_narrow narrow; /* of the statement being run */
     pin *pins;
     size_t n_pins, cap_pins;
@@ -50,15 +50,6 @@ bool tl_session_defining(const tl_session *s) {
 }
 const char *tl_session_broken(const tl_session *s) {
     return s->broken.message;
-}
-
-static tl_status find_by_handle(void *session, int64_t handle, tl_read_version **out, tl_error *err) {
-    *out = tl_session_version_of(session, handle);
-    return *out ? TL_OK : tl_fail(err, TL_NOT_FOUND, "this is for the statements that tl_sql makes");
-}
-
-const tl_version_source *tl_session_source(const tl_session *s) {
-    return &s->source;
 }
 
 /* ---- opening ---- */
@@ -118,6 +109,7 @@ static tl_status set_up(tl_session *s, const char *name_space, tl_error *err) {
     TL_TRY(add_settings(s, err));
     TL_TRY(tl_session_add_functions(s, err));
     TL_TRY(tl_merged_add(s->duck.connection, s->versions, err));
+    TL_TRY(tl_host_add_scan_arguments(s->duck.connection, s->versions, err));
     TL_TRY(tl_host_add_time_functions(s->duck.connection, "", err));
     TL_TRY(tl_duck_run(&s->duck, "ATTACH ':memory:' AS timelake", err));
     TL_TRY(run_with_name(s, "CREATE SCHEMA timelake.", name_space, "", err));
@@ -131,7 +123,6 @@ tl_status tl_session_open(tl_lake *lake, const char *name_space, unsigned thread
         return tl_fail_memory(err, sizeof *s);
     }
     s->lake = lake;
-    s->source = (tl_version_source){find_by_handle, s};
     (void)snprintf(s->name_space, sizeof s->name_space, "%s", name_space);
     tl_lock_init(&s->lock);
     s->versions = tl_versions_create();

@@ -9,7 +9,6 @@
 #define TL_CLI_SESSION_H
 
 #include "cli/duck.h"
-#include "duckdb/scan_args.h"
 #include "duckdb/versions.h"
 
 typedef struct tl_session tl_session;
@@ -45,7 +44,6 @@ void tl_session_forget(tl_session *s);
 tl_status tl_session_version(tl_session *s, const char *full_name, tl_read_version **out, tl_error *err) TL_CHECKED;
 /* The version behind a handle, retained; NULL = none. */
 tl_read_version *tl_session_version_of(tl_session *s, int64_t handle);
-const tl_version_source *tl_session_source(const tl_session *s); /* the same, as functions want it */
 /* True while a view is made: its columns are wanted, not its rows. */
 bool tl_session_defining(const tl_session *s);
 /* The table's columns without rows; the SELECT over its files. Not NUL-terminated. */

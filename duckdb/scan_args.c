@@ -51,11 +51,11 @@ static tl_status put_files(const tl_read_version *version, int64_t from, int64_t
 }
 
 static void files_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-    const tl_version_source *source = duckdb_scalar_function_get_extra_info(info);
+    tl_versions *versions = duckdb_scalar_function_get_extra_info(info);
     for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
         tl_error err = {{0}};
         tl_read_version *version = NULL;
-        tl_status status = source->find(source->owner, number_at(input, 0, i), &version, &err);
+        tl_status status = tl_versions_find(versions, number_at(input, 0, i), &version, &err);
         if (status == TL_OK) {
             status = put_files(version, number_at(input, 1, i), number_at(input, 2, i), output, i, &err);
         }
@@ -103,11 +103,11 @@ static tl_status put_columns(const tl_schema *schema, duckdb_vector out, idx_t r
 }
 
 static void columns_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-    const tl_version_source *source = duckdb_scalar_function_get_extra_info(info);
+    tl_versions *versions = duckdb_scalar_function_get_extra_info(info);
     for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
         tl_error err = {{0}};
         tl_read_version *version = NULL;
-        tl_status status = source->find(source->owner, number_at(input, 0, i), &version, &err);
+        tl_status status = tl_versions_find(versions, number_at(input, 0, i), &version, &err);
         if (status == TL_OK) {
             status = put_columns(version->schema, output, i, &err);
         }
@@ -142,16 +142,15 @@ static duckdb_logical_type map_of_columns(void) {
 }
 
 static tl_status add(duckdb_connection connection, const char *name, int n_arguments, duckdb_logical_type result,
-                     duckdb_scalar_function_t function, const tl_version_source *source, tl_error *err) {
+                     duckdb_scalar_function_t function, tl_versions *versions, tl_error *err) {
     static const duckdb_type numbers[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_BIGINT};
-    duckdb_scalar_function f =
-        tl_host_function(name, numbers, n_arguments, DUCKDB_TYPE_VARCHAR, function, (void *)(uintptr_t)source);
+    duckdb_scalar_function f = tl_host_function(name, numbers, n_arguments, DUCKDB_TYPE_VARCHAR, function, versions);
     duckdb_scalar_function_set_return_type(f, result);
     duckdb_destroy_logical_type(&result);
     return tl_host_register(connection, name, &f, 1, err);
 }
 
-tl_status tl_host_add_scan_arguments(duckdb_connection connection, const tl_version_source *source, tl_error *err) {
-    TL_TRY(add(connection, "tl_files", 3, list_of_texts(), files_function, source, err));
-    return add(connection, "tl_columns", 1, map_of_columns(), columns_function, source, err);
+tl_status tl_host_add_scan_arguments(duckdb_connection connection, tl_versions *versions, tl_error *err) {
+    TL_TRY(add(connection, "tl_files", 3, list_of_texts(), files_function, versions, err));
+    return add(connection, "tl_columns", 1, map_of_columns(), columns_function, versions, err);
 }

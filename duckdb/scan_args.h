@@ -9,13 +9,7 @@
 #include "duckdb/host.h"
 #include "duckdb/versions.h"
 
-/* Where versions are found by handle. `find` as tl_versions_find; must outlive the connection. */
-typedef struct tl_version_source {
-    tl_status (*find)(void *owner, int64_t handle, tl_read_version **out, tl_error *err);
-    void *owner;
-} tl_version_source;
-
-tl_status tl_host_add_scan_arguments(duckdb_connection connection, const tl_version_source *source,
-                                     tl_error *err) TL_CHECKED;
+/* Adds both. `versions` must outlive the connection's database. */
+tl_status tl_host_add_scan_arguments(duckdb_connection connection, tl_versions *versions, tl_error *err) TL_CHECKED;
 
 #endif

@@ -206,13 +206,7 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
     }
 }
 
-static tl_status find_version(void *owner, int64_t handle, tl_read_version **out, tl_error *err) {
-    (void)owner;
-    return tl_versions_find(tl_ext_versions(), handle, out, err);
-}
-
 tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
-    static const tl_version_source source = {find_version, NULL};
     static const duckdb_type texts[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR,
                                         DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR};
     static const duckdb_type live[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT};
@@ -226,7 +220,7 @@ tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
     duckdb_scalar_function f =
         tl_host_function("tl_latest_sql", texts, 1, DUCKDB_TYPE_VARCHAR, select_function, &latest);
     TL_TRY(tl_host_register(connection, "tl_latest_sql", &f, 1, err));
-    TL_TRY(tl_host_add_scan_arguments(connection, &source, err));
+    TL_TRY(tl_host_add_scan_arguments(connection, tl_ext_versions(), err));
     f = tl_host_function("tl_live", live, 3, DUCKDB_TYPE_BOOLEAN, live_function, NULL);
     return tl_host_register(connection, "tl_live", &f, 1, err);
 }
