@@ -136,12 +136,42 @@ static tl_status dead_files(tl_table *t, const tl_references *expired, const tl_
 
 /* ---- deleting ---- */
 
-static void remove_all(tl_table *t, const tl_key_set *keys, const tl_key_set *but, int64_t *removed) {
+/* Keys of objects that go. Best effort: what does not find room here becomes an orphan. */
+typedef struct doomed {
+    const char **keys;
+    size_t n, cap;
+} doomed;
+
+static void doom(doomed *d, const char *key) {
+    if (d->n == d->cap) {
+        size_t cap = d->cap ? d->cap * 2 : 256;
+        const char **keys = tl_realloc_array((void *)d->keys, cap, sizeof *keys);
+        if (!keys) {
+            return;
+        }
+        d->keys = keys;
+        d->cap = cap;
+    }
+    d->keys[d->n++] = key;
+}
+
+static void doom_all(doomed *d, const tl_key_set *keys, const tl_key_set *but) {
     for (size_t i = 0; i < keys->n; i++) {
         if (!but || !tl_key_set_has(but, keys->items[i])) {
-            *removed += tl_store_remove(t->store, keys->items[i], NULL) == TL_OK;
+            doom(d, keys->items[i]);
         }
     }
+}
+
+/* What cannot be removed is passed over. */
+static void remove_doomed(tl_table *t, doomed *d, int64_t *removed) {
+    for (size_t from = 0; from < d->n;) {
+        size_t gone = tl_store_remove_all(t->store, d->keys + from, d->n - from);
+        *removed += (int64_t)gone;
+        from += gone + 1;
+    }
+    tl_free((void *)d->keys);
+    *d = (doomed){0};
 }
 
 typedef struct versions {
@@ -181,15 +211,16 @@ static void remove_versions(tl_table *t, int64_t *removed) {
     char *prefix = tl_format("%s/metadata", t->prefix);
     if (prefix && tl_store_list(t->store, prefix, false, note_version, &v, NULL) == TL_OK && v.n) {
         qsort(v.items, v.n, sizeof *v.items, ascending);
-        for (size_t i = 0; i < v.n; i++) {
-            char *key = tl_format("%s/v%lld.metadata.json", prefix, (long long)v.items[i]);
-            if (!key || tl_store_remove(t->store, key, NULL) != TL_OK) {
-                tl_free(key);
-                break; /* keep the order */
-            }
-            ++*removed;
-            tl_free(key);
+        char **keys = tl_calloc(v.n, sizeof *keys);
+        size_t n = 0;
+        while (keys && n < v.n && (keys[n] = tl_format("%s/v%lld.metadata.json", prefix, (long long)v.items[n]))) {
+            n++;
         }
+        *removed += (int64_t)tl_store_remove_all(t->store, (const char *const *)keys, n); /* keeps the order */
+        for (size_t i = 0; i < n; i++) {
+            tl_free(keys[i]);
+        }
+        tl_free((void *)keys);
     }
     tl_free(prefix);
     tl_free(v.items);
@@ -206,10 +237,12 @@ static tl_status remove_once(tl_table *before, tl_table *after, int64_t *removed
         status = dead_files(after, &expired, &kept, &dead, err);
     }
     if (status == TL_OK) {
-        remove_all(after, &dead, NULL, removed);
-        remove_all(after, &expired.manifests, &kept.manifests, removed);
-        remove_all(after, &expired.lists, &kept.lists, removed);
-        remove_all(after, &expired.indexes, &kept.indexes, removed);
+        doomed d = {0};
+        doom_all(&d, &dead, NULL);
+        doom_all(&d, &expired.manifests, &kept.manifests);
+        doom_all(&d, &expired.lists, &kept.lists);
+        doom_all(&d, &expired.indexes, &kept.indexes);
+        remove_doomed(after, &d, removed);
         remove_versions(after, removed);
     }
     tl_key_set_free(&dead);

@@ -476,6 +476,7 @@ static const tl_store_ops local_ops = {
     .writer_abort = local_writer_abort,
     .list = tl_local_list,
     .remove = local_remove,
+    .remove_all = tl_local_remove_all,
     .sync = tl_local_sync,
     .prune = tl_local_prune,
     .close = local_close,

@@ -18,7 +18,7 @@ typedef struct tl_local {
     int root;     /* the root directory; all access is relative to it */
     tl_lock lock; /* over `durable` */
     tl_folder_set durable;
-    tl_pool *sync_pool; /* NULL = not made yet; used by who has `syncing` */
+    tl_pool *sync_pool; /* NULL = not made yet; used by who has `syncing`: for syncs and removals */
     _Atomic bool syncing;
 } tl_local;
 
@@ -43,6 +43,14 @@ tl_status tl_local_sync(tl_store *self, const char *const *keys, size_t n, tl_er
 /* The same for the contents of the file `path` and for keys with their entries, side by side. `path` gets its name
  * later: its entry is not asked for. */
 tl_status tl_local_sync_with(tl_local *l, const char *const *keys, size_t n, const char *path, tl_error *err);
+
+/* The store's own threads, for work that waits for the disk; NULL when somebody else has them. Give them back (NULL is
+ * fine). */
+tl_pool *tl_local_take_pool(tl_local *l);
+void tl_local_give_pool(tl_local *l, tl_pool *pool);
+
+/* As tl_store_remove_all. */
+size_t tl_local_remove_all(tl_store *self, const char *const *keys, size_t n);
 
 /* Data and size of an open file to the disk. False with errno. */
 bool tl_local_flush(int fd);

@@ -234,7 +234,7 @@ static void start_writing(tl_local *l, const char *const *files, size_t n) {
 
 /* The store's threads, made at their first use; NULL when another sync has them. Making threads anew for each commit
  * costs about as much as a sync. */
-static tl_pool *take_pool(tl_local *l) {
+tl_pool *tl_local_take_pool(tl_local *l) {
     if (atomic_exchange(&l->syncing, true)) {
         return NULL;
     }
@@ -245,18 +245,24 @@ static tl_pool *take_pool(tl_local *l) {
     return l->sync_pool;
 }
 
+void tl_local_give_pool(tl_local *l, tl_pool *pool) {
+    if (pool) {
+        atomic_store(&l->syncing, false);
+    }
+}
+
 static tl_status sync_side_by_side(syncing *s, tl_error *err) {
     size_t n = s->n_files + s->folders->n;
     if (n < 2) {
         return tl_pool_run(NULL, n, sync_one, s, err);
     }
-    tl_pool *mine = take_pool(s->store), *pool = mine;
+    tl_pool *mine = tl_local_take_pool(s->store), *pool = mine;
     if (!mine && tl_pool_create(n < THREADS ? (unsigned)n : THREADS, &pool, NULL) != TL_OK) {
         pool = NULL; /* then one after the other */
     }
     tl_status status = tl_pool_run(pool, n, sync_one, s, err);
     if (mine) {
-        atomic_store(&s->store->syncing, false);
+        tl_local_give_pool(s->store, mine);
     } else {
         tl_pool_free(pool);
     }

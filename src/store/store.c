@@ -153,6 +153,21 @@ tl_status tl_store_remove(tl_store *s, const char *key, tl_error *err) {
     return s->ops->remove(s, key, err);
 }
 
+size_t tl_store_remove_all(tl_store *s, const char *const *keys, size_t n) {
+    size_t good = 0;
+    while (good < n && tl_store_key_valid(keys[good], false)) {
+        good++;
+    }
+    if (s->ops->remove_all) {
+        return s->ops->remove_all(s, keys, good);
+    }
+    size_t gone = 0;
+    while (gone < good && s->ops->remove(s, keys[gone], NULL) == TL_OK) {
+        gone++;
+    }
+    return gone;
+}
+
 void tl_store_prune(tl_store *s, const char *prefix, int64_t age_us) {
     if (s->ops->prune && tl_store_key_valid(prefix, true)) {
         s->ops->prune(s, prefix, age_us);

@@ -40,7 +40,8 @@ typedef struct tl_store_ops {
     void (*writer_abort)(tl_object_writer *w);
     tl_status (*list)(tl_store *self, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
                       tl_error *err);
-    tl_status (*remove)(tl_store *self, const char *key, tl_error *err); /* missing = TL_OK */
+    tl_status (*remove)(tl_store *self, const char *key, tl_error *err);     /* missing = TL_OK */
+    size_t (*remove_all)(tl_store *self, const char *const *keys, size_t n); /* NULL = one by one */
     tl_status (*sync)(tl_store *self, const char *const *keys, size_t n, tl_error *err);
     /* Removes what killed writers left below `prefix` and has not been touched for `age_us`: temporary files and empty
      * folders. Best effort; NULL = nothing to do. */
@@ -93,6 +94,9 @@ void tl_object_writer_abort(tl_store *s, tl_object_writer *w);
 tl_status tl_store_list(tl_store *s, const char *prefix, bool recursive, tl_list_visit visit, void *ctx,
                         tl_error *err) TL_CHECKED;
 tl_status tl_store_remove(tl_store *s, const char *key, tl_error *err) TL_CHECKED;
+/* Removes the keys in their order and ends at the first that cannot be removed; returns how many are gone. Local disk:
+ * waits for many at once. */
+size_t tl_store_remove_all(tl_store *s, const char *const *keys, size_t n);
 /* Local disk: temporary files that killed writers left below the prefix and empty folders, if older than `age_us`. */
 void tl_store_prune(tl_store *s, const char *prefix, int64_t age_us);
 

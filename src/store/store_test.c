@@ -213,6 +213,31 @@ static void removing_is_repeatable(void **state) {
     assert_object(s, "t/a", "y");
 }
 
+static void removing_many_keeps_the_order_and_ends_at_a_bad_one(void **state) {
+    tl_store *s = ((world *)*state)->store;
+    char names[300][32];
+    const char *keys[300];
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(names[i], sizeof names[i], "d/p=%d/%d", i % 7, i);
+        keys[i] = names[i];
+        if (i % 10) { /* some are missing, which is no failure */
+            assert_int_equal(tl_store_put(s, keys[i], text("x"), TL_PUT_LATER, NULL), TL_OK);
+        }
+    }
+    assert_int_equal(tl_store_remove_all(s, keys, 0), 0);
+    const char *third = keys[203];
+    keys[203] = "d/../e";
+    assert_int_equal(tl_store_remove_all(s, keys, 300), 203);
+    keys[203] = third;
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(tl_store_exists(s, keys[i]), i >= 203 && i % 10);
+    }
+    for (int i = 0; i < 20; i++) { /* nothing stays open: the limit would show */
+        assert_int_equal(tl_store_remove_all(s, keys, 300), 300);
+    }
+    assert_listing(s, "d", true, "");
+}
+
 static void sync_takes_many_keys_and_notices_a_missing_one(void **state) {
     tl_store *s = ((world *)*state)->store;
     char names[300][32];
@@ -680,6 +705,7 @@ int main(void) {
         BOTH(an_aborted_writer_leaves_nothing),
         BOTH(listing_is_sorted_and_names_folders),
         BOTH(removing_is_repeatable),
+        BOTH(removing_many_keeps_the_order_and_ends_at_a_bad_one),
         BOTH(sync_takes_many_keys_and_notices_a_missing_one),
         BOTH(a_put_after_others_waits_for_them_and_keeps_the_first),
         BOTH(keys_cannot_leave_the_root),
