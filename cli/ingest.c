@@ -132,6 +132,7 @@ static tl_status append_all(run *r, int64_t rows_per_commit, tl_error *err) {
             return tl_stopped() ? tl_stop_fail(err) : begun;
         }
         if (!more) {
+            tl_lake_settle(r->cli->lake);
             return TL_OK;
         }
         char *id = batch_id ? tl_format("%s-%lld", batch_id, (long long)number) : NULL;
@@ -139,7 +140,7 @@ static tl_status append_all(run *r, int64_t rows_per_commit, tl_error *err) {
             stream.release(&stream);
             return tl_fail_memory(err, strlen(batch_id));
         }
-        tl_append_params params = {.batch_id = id, .no_maintain = tl_has(r->cli, "no-maintain")};
+        tl_append_params params = {.batch_id = id, .no_maintain = tl_has(r->cli, "no-maintain"), .maintain_beside = 1};
         tl_append_result result;
         tl_status status = tl_append(r->cli->lake, r->total.name, &stream, &params, &result, err);
         tl_free(id);

@@ -136,7 +136,10 @@ typedef struct tl_lake_options {
 /* Opens a lake: a local path, "file:///path" or "memory://name" (gone when closed). Caller closes. */
 tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_lake **out, tl_error *err);
 
-/* Closes it. Streams that were handed out stay readable: they keep what they need. */
+/* Waits until the maintenance that goes on beside appends and writers is done. */
+void tl_lake_settle(tl_lake *lake);
+
+/* Closes it, after tl_lake_settle. Streams that were handed out stay readable: they keep what they need. */
 void tl_lake_close(tl_lake *lake);
 
 /* ---- 4. Tables ----------------------------------------------------------------------------------------------- */
@@ -187,6 +190,8 @@ typedef struct tl_append_params {
     const char *batch_id;      /* makes a retry safe: rows of an id that was committed before are not added again */
     int64_t memory_limit;      /* bytes; 0 = the table's setting (1 GiB): beyond it the append sorts on the disk */
     int no_maintain;           /* 1: no inline maintenance after this append */
+    int maintain_beside;       /* 1: tl_append does not wait for it: a thread of the lake does it meanwhile, for programs
+                                  that append again and again. tl_lake_settle and tl_lake_close wait for it. */
 } tl_append_params;
 
 typedef struct tl_append_result {
@@ -232,7 +237,7 @@ typedef struct tl_writer_options {
     /* Called after each try of a commit, from another thread, with no lock held; may be NULL. */
     void (*on_commit)(void *ctx, tl_status status, const tl_append_result *result, const char *message);
     void *ctx;
-    int no_maintain;          /* 1: no inline maintenance after the commits */
+    int no_maintain;          /* 1: no inline maintenance after the commits; 0: it goes on beside them */
 } tl_writer_options;
 
 /* `schema` is that of the batches to come (a struct; read, not taken). The lake stays open until the writer is closed. */

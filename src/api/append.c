@@ -2,17 +2,13 @@
 #include <string.h>
 
 #include "api/lake.h"
+#include "api/upkeep.h"
 #include "append/append.h"
 #include "arrow/stream.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "commit/commit.h"
-#include "maintain/compact.h"
-#include "maintain/expire.h"
-#include "maintain/retention.h"
 #include "maintain/upsert.h"
 #include "read/read.h"
-#include "table/last_index.h"
 #include "table/settings.h"
 
 /* Reads the stream to its end into the appender. */
@@ -71,96 +67,6 @@ static tl_status stage(tl_lake *lake, tl_table *table, struct ArrowArrayStream *
     return status;
 }
 
-/* Gives the table a last-value index where it has none to trust: another program committed without one, or a file of
- * it was lost. Reads the key columns of the whole table, once. */
-static void mend_index(tl_lake *lake, tl_table **table) {
-    tl_index_layers layers = {0};
-    const tl_snapshot *current = tl_metadata_current(&(*table)->metadata);
-    if ((*table)->contract.time < 0 || !current ||
-        tl_index_layers_find(*table, current, &layers, NULL) != TL_NOT_FOUND) {
-        tl_index_layers_free(&layers);
-        return;
-    }
-    tl_rows newest = {0};
-    tl_table *newer = NULL;
-    tl_pool *pool = tl_lake_pool_take(lake);
-    tl_status status = tl_latest_rows(*table, pool, &newest, NULL);
-    tl_lake_pool_give(lake, pool);
-    if (status == TL_OK && newest.n_rows > 0 && tl_commit_last_values(*table, &newest, &newer, NULL) == TL_OK) {
-        tl_table_release(*table);
-        *table = newer;
-    }
-    tl_rows_free(&newest);
-}
-
-enum { FILES_FEW = 512, LOOK_EVERY = 8 };
-
-/* A table of many files is not looked at after every append: reading its manifests would cost more than the append. */
-static bool is_time_to_look(const tl_table *t) {
-    const tl_snapshot *s = tl_metadata_current(&t->metadata);
-    const char *text = s ? tl_snapshot_summary(s, "total-data-files") : NULL;
-    int64_t files;
-    bool known = text && tl_parse_i64(tl_bytes_of(text), &files) == TL_PARSE_OK;
-    return s && ((known && files <= FILES_FEW) || t->version % LOOK_EVERY == 0);
-}
-
-/* Merges small files and partitions that have become cold. */
-static void compact(tl_lake *lake, tl_table **table) {
-    if (!is_time_to_look(*table)) {
-        return;
-    }
-    tl_pool *pool = tl_lake_pool_take(lake);
-    tl_compact_options options = {.pool = pool, .inline_only = true};
-    tl_compact_result result;
-    tl_table *newer = NULL;
-    (void)!tl_compact(*table, &options, &result, &newer, NULL);
-    tl_lake_pool_give(lake, pool);
-    if (newer) {
-        tl_table_release(*table);
-        *table = newer;
-    }
-}
-
-/* Drops partitions past the table's retention, now and then: it has to read the manifests. */
-static void drop_old(tl_table **table) {
-    if (!tl_metadata_property(&(*table)->metadata, "timelake.retention") || (*table)->version % LOOK_EVERY != 0) {
-        return;
-    }
-    tl_retention_result result;
-    tl_table *newer = NULL;
-    if (tl_retention_apply(*table, false, &result, &newer, NULL) == TL_OK && newer) {
-        tl_table_release(*table);
-        *table = newer;
-    } else {
-        tl_table_release(newer);
-    }
-}
-
-/* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
-static void maintain(tl_lake *lake, tl_table *table) {
-    if (!tl_setting_bool(&table->metadata, "auto-maintain")) {
-        return;
-    }
-    tl_table *now = tl_table_retain(table);
-    mend_index(lake, &now);
-    drop_old(&now);
-    compact(lake, &now);
-    if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
-        tl_expire_result result;
-        tl_table *newer = NULL;
-        if (tl_expire(now, &result, &newer, NULL) == TL_OK && newer) {
-            tl_table_release(now);
-            now = newer;
-        } else {
-            tl_table_release(newer);
-        }
-    }
-    if (now != table) {
-        tl_lake_remember(lake, now);
-    }
-    tl_table_release(now);
-}
-
 /* From time to time, what readers would have to find out about older copies. */
 static void publish_older(tl_lake *lake, const char *name) {
     tl_table *now = NULL;
@@ -202,7 +108,7 @@ static tl_status append(tl_lake *lake, const char *name, struct ArrowArrayStream
     if (newer) {
         tl_lake_remember(lake, newer);
         if (status == TL_OK && committed.snapshot_id >= 0 && !(params && params->no_maintain)) {
-            maintain(lake, newer);
+            tl_upkeep_run(lake, newer, params && params->maintain_beside);
         }
         if (status == TL_OK && committed.snapshot_id >= 0) {
             publish_older(lake, name);

@@ -33,6 +33,7 @@ tl_status tl_lake_open(const char *location, const tl_lake_options *options, tl_
     tl_lock_init(&lake->lock);
     tl_lock_init(&lake->pool_lock);
     tl_reads_init(&lake->reads);
+    tl_upkeep_init(&lake->upkeep);
     lake->workspace = tl_append_workspace_create();
     lake->references = 1;
     *out = lake;
@@ -48,6 +49,7 @@ void tl_lake_release(tl_lake *lake) {
     if (!lake || --lake->references > 0) {
         return;
     }
+    tl_upkeep_free(&lake->upkeep);
     for (size_t i = 0; i < lake->n_tables; i++) {
         tl_table_release(lake->tables[i]);
     }
@@ -61,7 +63,14 @@ void tl_lake_release(tl_lake *lake) {
     tl_free(lake);
 }
 
+void tl_lake_settle(tl_lake *lake) {
+    tl_upkeep_wait(&lake->upkeep);
+}
+
 void tl_lake_close(tl_lake *lake) {
+    if (lake) {
+        tl_lake_settle(lake);
+    }
     tl_lake_release(lake);
 }
 

@@ -5,6 +5,7 @@
 #ifndef TL_API_LAKE_H
 #define TL_API_LAKE_H
 
+#include "api/upkeep.h"
 #include "append/append.h"
 #include "base/lock.h"
 #include "base/pool.h"
@@ -19,6 +20,7 @@ struct tl_lake {
     tl_append_workspace *workspace; /* for who has the pool; may be NULL */
     tl_table **tables;              /* newest known versions, retained */
     size_t n_tables, cap_tables;
+    tl_upkeep upkeep;
     tl_reads reads;         /* partitions that were read: for maintenance */
     _Atomic int references; /* the opener's and one for each open stream */
 };

@@ -27,7 +27,7 @@ static void make_schema(struct ArrowSchema *s) {
     NA(ArrowSchemaSetName(s->children[1], "time"));
 }
 
-static void append_row(tl_lake *lake, int i, tl_append_result *result) {
+static void append_row_to(tl_lake *lake, const char *table, int i, bool beside, tl_append_result *result) {
     struct ArrowSchema schema;
     struct ArrowArray batch;
     struct ArrowArrayStream rows;
@@ -43,10 +43,14 @@ static void append_row(tl_lake *lake, int i, tl_append_result *result) {
     NA(ArrowArrayFinishBuildingDefault(&batch, NULL));
     OK(tl_stream_of(&schema, &batch, 1, &rows, &err));
     ArrowSchemaRelease(&schema);
-    const tl_append_params params = {.batch_id = id};
-    if (tl_append(lake, "t", &rows, &params, result, &err) != TL_OK) {
+    const tl_append_params params = {.batch_id = id, .maintain_beside = beside};
+    if (tl_append(lake, table, &rows, &params, result, &err) != TL_OK) {
         fail_msg("append %d: %s", i, err.message);
     }
+}
+
+static void append_row(tl_lake *lake, int i, tl_append_result *result) {
+    append_row_to(lake, "t", i, false, result);
 }
 
 static int64_t count_rows(tl_lake *lake, int64_t snapshot_id) {
@@ -73,16 +77,20 @@ static tl_status count_object(void *ctx, const tl_object_info *object, tl_error 
     return TL_OK;
 }
 
-static void make_table(const char *location, const char *const *properties, tl_lake **lake) {
+static void create_table(tl_lake *lake, const char *name, const char *const *properties) {
     tl_error err;
     struct ArrowSchema schema;
-    OK(tl_lake_open(location, NULL, lake, &err));
     make_schema(&schema);
     const tl_table_spec spec = {.time_column = "time", .series_key = "sensor", .properties = properties};
-    if (tl_create(*lake, "t", &schema, &spec, &err) != TL_OK) {
+    if (tl_create(lake, name, &schema, &spec, &err) != TL_OK) {
         fail_msg("%s", err.message);
     }
     ArrowSchemaRelease(&schema);
+}
+
+static void make_table(const char *location, const char *const *properties, tl_lake **lake) {
+    OK(tl_lake_open(location, NULL, lake, NULL));
+    create_table(*lake, "t", properties);
 }
 
 static void appends_expire_old_snapshots_and_lose_nothing(void **state) {
@@ -106,7 +114,7 @@ static void appends_expire_old_snapshots_and_lose_nothing(void **state) {
     OK(tl_lake_table(lake, "t", &t, NULL));
     assert_in_range(t->metadata.n_snapshots, 10, 30);
     assert_int_equal(count_rows(lake, 0), 150);
-    assert_in_range(before, 1, most_objects + 40); /* metadata does not pile up */
+    assert_in_range(before, 1, most_objects + 40);          /* metadata does not pile up */
     for (int32_t i = 0; i < t->metadata.n_snapshots; i++) { /* every kept snapshot can be read */
         int64_t rows = count_rows(lake, t->metadata.snapshots[i].snapshot_id);
         const char *total = tl_snapshot_summary(&t->metadata.snapshots[i], "total-records");
@@ -210,12 +218,45 @@ static void a_lost_index_is_made_anew_by_the_next_append(void **state) {
     tl_lake_close(lake);
 }
 
+/* Two tables in turn: the one whose job finds the thread taken is maintained by its append. */
+static void maintenance_beside_appends_is_done_when_the_lake_has_settled(void **state) {
+    (void)state;
+    enum { ROWS = 120 };
+    tl_lake *lake;
+    tl_append_result r;
+    const char *const properties[] = {"timelake.max-snapshots=10", NULL};
+    make_table("memory://beside", properties, &lake);
+    create_table(lake, "u", properties);
+    tl_lake_settle(lake); /* nothing is going on */
+    for (int i = 0; i < ROWS; i++) {
+        append_row_to(lake, "t", i, true, &r);
+        assert_int_equal(r.rows, 1);
+        append_row_to(lake, "u", i, true, &r);
+        assert_int_equal(r.rows, 1);
+    }
+    tl_lake_settle(lake);
+    for (int k = 0; k < 2; k++) {
+        tl_table *t;
+        tl_live_files files;
+        OK(tl_lake_table(lake, k ? "u" : "t", &t, NULL));
+        OK(tl_table_files(t, NULL, &files, NULL));
+        assert_in_range(files.n_data, 1, 40); /* 8 of a size become one: without maintenance it would be 120 */
+        assert_in_range(t->metadata.n_snapshots, 1, 40);
+        tl_live_files_free(&files);
+        tl_table_release(t);
+    }
+    assert_int_equal(count_rows(lake, 0), ROWS);
+    append_row_to(lake, "t", ROWS, true, &r);
+    tl_lake_close(lake); /* waits as well */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(appends_expire_old_snapshots_and_lose_nothing),
         cmocka_unit_test(nothing_expires_before_keep_snapshots_until),
         cmocka_unit_test(a_lost_index_is_made_anew_by_the_next_append),
         cmocka_unit_test(rows_of_abandoned_snapshots_leave_the_store_with_them),
+        cmocka_unit_test(maintenance_beside_appends_is_done_when_the_lake_has_settled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static tl_status try_commit(tl_writer *w, tl_append_result *result, tl_error *er
     }
     lent l = {w, 0};
     struct ArrowArrayStream rows = {lent_schema, lent_next, lent_error, lent_release, &l};
-    tl_append_params params = {.batch_id = id, .no_maintain = w->options.no_maintain};
+    tl_append_params params = {.batch_id = id, .no_maintain = w->options.no_maintain, .maintain_beside = 1};
     tl_status status = tl_append(w->lake, w->table, &rows, &params, result, err);
     tl_free(id);
     return status;
