@@ -1,6 +1,6 @@
 """Finding older copies (pass 1 of dedup on read), by older_bench: the machine readings of ../shared/bench/iiot.py in 226
-un-compacted commits; the same with an insertion time of its own for each row; 10,000 small files; 1,000,000 series; files
-that do not overlap.
+un-compacted commits; the same with an insertion time of its own for each row, with machines that have no name, and as files
+of other writers; 10,000 small files; 1,000,000 series; files that do not overlap.
 
     make bench-older
 
@@ -9,12 +9,16 @@ weighs less on them than on wall time, which older_bench prints as well.
 """
 import re
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from common import BUILD, ROOT, RUNS, WORK, figure, program, save
+from common import BUILD, PEER, ROOT, RUNS, WORK, figure, program, save
+
+sys.path.insert(0, str(ROOT / "tests"))
 
 IIOT = ROOT / ".deps" / "iiot"
 T0, DAY, MINUTE = 1_764_547_200_000_000, 86_400_000_000, 60_000_000
@@ -30,6 +34,58 @@ def varying():
     for i, path in enumerate(sorted(IIOT.glob("batch-*.parquet"))):
         t = pq.read_table(path)
         yield t.append_column("_ingest_ts", times(T0 + (i + 1) * 60 * MINUTE + dice.integers(0, MINUTE, len(t))))
+
+
+def null_keys():
+    """A machine in fifty has no name."""
+    for path in sorted(IIOT.glob("batch-*.parquet")):
+        t = pq.read_table(path)
+        yield t.set_column(0, "machine", pc.if_else(pc.equal(t["machine"], "machine-007"), pa.scalar(None, pa.string()), t["machine"]))
+
+
+# ---- files of other writers: neither their order nor that a file holds a key but once is known ----
+
+def foreign(table_dir, is_sorted, row_group=None):
+    """The batches as pyarrow writes them: dictionaries, optional columns, no field ids, no sort order. As they come in the rows
+    of a batch stand by time, so that no two neighbours are of one machine."""
+    from foreign import FolderCatalog
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.transforms import DayTransform
+    from pyiceberg.types import DoubleType, IntegerType, NestedField, StringType, TimestamptzType
+    schema = Schema(NestedField(1, "machine", StringType()), NestedField(2, "time", TimestamptzType(), required=False),
+                    *(NestedField(3 + i, name, DoubleType()) for i, name in enumerate(("temperature", "vibration", "pressure", "current"))),
+                    NestedField(7, "status", IntegerType()), NestedField(8, "_ingest_ts", TimestamptzType()))
+    table = FolderCatalog(table_dir.parent.parent).create_table("default.readings", schema, partition_spec=PartitionSpec(
+        PartitionField(2, 1000, DayTransform(), "day")), properties={
+            "timelake.time-column": "time", "timelake.series-key": "machine", "timelake.ingest-time-column": "_ingest_ts",
+            "timelake.dedup": "true"})
+    for i, path in enumerate(sorted(IIOT.glob("batch-*.parquet"))):
+        t = pq.read_table(path)
+        t = t.append_column("_ingest_ts", times(np.full(len(t), T0 + (i + 1) * 60 * MINUTE)))
+        t = t.sort_by([("machine", "ascending"), ("time", "ascending")]) if is_sorted else t
+        day = t["time"].cast(pa.int64()).to_numpy() // DAY
+        added = [table_dir / "data" / f"{i:05d}-{d}.parquet" for d in np.unique(day)]
+        for d, path in zip(np.unique(day), added):
+            path.parent.mkdir(exist_ok=True)
+            pq.write_table(t.filter(day == d), path, compression="zstd", row_group_size=row_group)
+        table.add_files([path.as_uri() for path in added])
+
+
+PEER_APPENDS = """
+import sys, timelake, pyarrow.parquet as pq
+lake = timelake.Lake(sys.argv[1])
+t = lake.create_table("readings", pq.read_schema(sys.argv[2]), time_column="time", series_key=["machine"], chunk="day", dedup=True)
+for path in sys.argv[2:]:
+    t.append(pq.read_table(path))
+"""
+
+OTHERS = {
+    "pyarrow, rows by time": lambda d: foreign(d, False),
+    "pyarrow, rows by machine": lambda d: foreign(d, True),
+    "pyarrow, row groups of 2,000 rows": lambda d: foreign(d, True, 2000),
+    "Timelake 0.7.0": lambda d: program([PEER, "-c", PEER_APPENDS, d.parent.parent, *sorted(IIOT.glob("batch-*.parquet"))]),
+}
 
 
 def in_order():
@@ -62,10 +118,14 @@ def many_series():
 
 def lake(name, tables):
     """A lake of one commit a table; made once."""
-    out = WORK / "older" / name
+    out = WORK / "older" / re.sub("[^a-z0-9.]+", "-", name.replace(",", "").lower())
     if (out / "made").exists():
         return out
     shutil.rmtree(out, ignore_errors=True)
+    if name in OTHERS:
+        OTHERS[name](out / "lake" / "default" / "readings")
+        (out / "made").touch()
+        return out
     files = sorted(IIOT.glob("batch-*.parquet"))
     if tables:
         files = []
@@ -106,14 +166,20 @@ def main():
                iiot["older copies: 1 full copies"][1] / copies, "x")
     figure("insertion times that differ / iiot", (run("varying", varying)["plan: all, one thread"][1] - base) /
            (iiot["plan: all, one thread"][1] - base), "x", 3)
+    for name, tables in (("null keys", null_keys), *((other, None) for other in OTHERS)):
+        found = run(name, tables)
+        for line in ("all, one thread", "one series"):
+            figure(f"{name} / iiot, {line}", (found[f"plan: {line}"][1] - found["plan: copies kept"][1]) /
+                   (iiot[f"plan: {line}"][1] - base), "x", 3)
     apart = run("in-order", in_order)
     figure("no overlap, all - copies kept", apart["plan: all, one thread"][1] - apart["plan: copies kept"][1], "ms")
     for name, tables in (("10,000 files", many_files), ("1,000,000 series", many_series)):
-        found = run(name.replace(",", "").replace(" ", "-"), tables)
+        found = run(name, tables)
         for line in ("plan: copies kept", "plan: all, one thread", "plan: all, known"):
             figure(f"{name}, {line}", found[line][1], "ms")
         figure(f"{name}, peak memory", float(re.search(r"peak (\d+)", found["plan: all, one thread"][2])[1]), "MB")
     save("older")
 
 
-main()
+if __name__ == "__main__":
+    main()

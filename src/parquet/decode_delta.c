@@ -96,30 +96,46 @@ static uint64_t mini64(tl_bytes in, unsigned width, uint64_t min, uint64_t value
     return value;
 }
 
+/* The bytes of the next miniblock, of which `take` values count; `left` values are to come in all. */
+static inline tl_status delta_mini(delta_in *d, unsigned width, uint64_t take, uint64_t left, tl_bytes *in,
+                                   tl_error *err) {
+    uint64_t bytes = d->mini_values * width / 8, room = (uint64_t)(d->end - d->p);
+    if (bytes > room) { /* the padding of the last miniblock may be missing */
+        if (take < left || (take * width + 7) / 8 > room) {
+            return delta_bad("a block ends too early", err);
+        }
+        bytes = room;
+    }
+    *in = (tl_bytes){d->p, (size_t)room}; /* more than needed: unpacking may load, not use, what follows */
+    d->p += bytes;
+    return TL_OK;
+}
+
+/* The head of the next block: its least difference, and the widths of its miniblocks. */
+static inline tl_status delta_block(delta_in *d, int64_t *min, const uint8_t **widths, tl_error *err) {
+    if (!delta_zigzag(d, min) || (uint64_t)(d->end - d->p) < d->minis) {
+        return delta_bad("a block ends too early", err);
+    }
+    *widths = d->p;
+    d->p += d->minis;
+    return TL_OK;
+}
+
 /* The values after the first into out32 or out64 (the other is NULL). */
 static tl_status delta_blocks(delta_in *d, int64_t n, int32_t *out32, int64_t *out64, tl_error *err) {
     uint64_t value = (uint64_t)d->first;
     for (uint64_t left = (uint64_t)n; left > 0;) {
         int64_t min;
-        if (!delta_zigzag(d, &min) || (uint64_t)(d->end - d->p) < d->minis) {
-            return delta_bad("a block ends too early", err);
-        }
-        const uint8_t *widths = d->p;
-        d->p += d->minis;
+        const uint8_t *widths;
+        TL_TRY(delta_block(d, &min, &widths, err));
         for (uint64_t m = 0; m < d->minis && left > 0; m++) {
             unsigned width = widths[m];
             size_t take = (size_t)(left < d->mini_values ? left : d->mini_values);
+            tl_bytes in;
             if (width > (out32 ? 32u : 64u)) {
                 return delta_bad("a bit width is too large", err);
             }
-            uint64_t bytes = d->mini_values * width / 8, room = (uint64_t)(d->end - d->p);
-            if (bytes > room) { /* the padding of the last miniblock may be missing */
-                if (take < left || (take * width + 7) / 8 > room) {
-                    return delta_bad("a block ends too early", err);
-                }
-                bytes = room;
-            }
-            tl_bytes in = {d->p, (size_t)room}; /* more than needed: unpacking may load, not use, what follows */
+            TL_TRY(delta_mini(d, width, take, left, &in, err));
             if (out32) {
                 value = mini32(in, width, (uint64_t)min, value, out32, take);
                 out32 += take;
@@ -127,7 +143,6 @@ static tl_status delta_blocks(delta_in *d, int64_t n, int32_t *out32, int64_t *o
                 value = mini64(in, width, (uint64_t)min, value, out64, take);
                 out64 += take;
             }
-            d->p += bytes;
             left -= take;
         }
     }
@@ -162,6 +177,95 @@ tl_status tl_pq_decode_delta(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *
         return n ? delta_ints(in, n, NULL, (int64_t *)(void *)v->values + v->n, &used, err) : TL_OK;
     }
     return tl_fail(err, TL_CORRUPT, "DELTA_BINARY_PACKED is for INT32 and INT64 only");
+}
+
+/* ---- numbers as steps ---- */
+
+/* `n` more values, each `by` more than the one before. There is room for two more steps. */
+static void add_steps(tl_pq_steps *s, uint64_t by, int64_t n) {
+    tl_pq_step *last = &s->items[s->n - 1];
+    if (last->n > 1 && (uint64_t)last->step != by) {
+        last++;
+        *last = (tl_pq_step){.first = (int64_t)((uint64_t)s->last + by), .n = 1};
+        s->n++;
+        s->last = last->first;
+        n--;
+    }
+    if (n > 0) {
+        last->step = (int64_t)by;
+        last->n += n;
+        s->last = (int64_t)((uint64_t)s->last + by * (uint64_t)n);
+    }
+}
+
+static tl_status need_steps(tl_pq_steps *s, tl_error *err) {
+    if (s->cap - s->n >= 64) {
+        return TL_OK;
+    }
+    int64_t cap = s->cap ? s->cap * 2 : 256;
+    tl_pq_step *items = tl_realloc_array(s->items, (size_t)cap, sizeof *items);
+    if (!items) {
+        return tl_fail_memory(err, (size_t)cap * sizeof *items);
+    }
+    s->items = items;
+    s->cap = cap;
+    return TL_OK;
+}
+
+/* One miniblock; stops when there are more than `most` steps. */
+static tl_status mini_steps(tl_bytes in, unsigned width, uint64_t min, size_t n, int64_t most, tl_pq_steps *s,
+                            tl_error *err) {
+    if (width == 0) {
+        TL_TRY(need_steps(s, err));
+        add_steps(s, min, (int64_t)n);
+        return TL_OK;
+    }
+    for (size_t at = 0; n > 0 && s->n <= most; at += 4 * (size_t)width) {
+        uint64_t some[32];
+        size_t take = n < 32 ? n : 32;
+        TL_TRY(need_steps(s, err));
+        tl_pq_unpack64((tl_bytes){in.data + at, in.len - at}, width, some, take);
+        for (size_t i = 0, from = 0; i < take; from = i) {
+            for (i++; i < take && some[i] == some[from]; i++) {}
+            add_steps(s, min + some[from], (int64_t)(i - from));
+        }
+        n -= take;
+    }
+    return TL_OK;
+}
+
+tl_status tl_pq_decode_delta_steps(tl_bytes bytes, int64_t n, int64_t most, tl_pq_steps *s, tl_error *err) {
+    delta_in d;
+    if (n == 0) {
+        return TL_OK;
+    }
+    TL_TRY(delta_open(&d, bytes, err));
+    if (d.total != (uint64_t)n) {
+        return delta_bad("their number differs from the page's", err);
+    }
+    TL_TRY(need_steps(s, err));
+    if (s->n == 0) {
+        s->items[s->n++] = (tl_pq_step){.first = d.first, .n = 1};
+        s->last = d.first;
+    } else {
+        add_steps(s, (uint64_t)d.first - (uint64_t)s->last, 1);
+    }
+    for (uint64_t left = (uint64_t)n - 1; left > 0 && s->n <= most;) {
+        int64_t min;
+        const uint8_t *widths;
+        TL_TRY(delta_block(&d, &min, &widths, err));
+        for (uint64_t m = 0; m < d.minis && left > 0; m++) {
+            size_t take = (size_t)(left < d.mini_values ? left : d.mini_values);
+            tl_bytes in;
+            if (widths[m] > 64) {
+                return delta_bad("a bit width is too large", err);
+            }
+            TL_TRY(delta_mini(&d, widths[m], take, left, &in, err));
+            TL_TRY(mini_steps(in, widths[m], (uint64_t)min, take, most, s, err));
+            left -= take;
+        }
+    }
+    return TL_OK;
 }
 
 /* ---- texts ---- */

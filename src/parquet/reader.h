@@ -77,6 +77,9 @@ typedef struct tl_pq_runs {
     int64_t *starts;  /* n_runs + 1 */
     uint8_t *is_null; /* n_runs */
     tl_bytes *values; /* n_runs; PLAIN bytes: 4/8 for numbers, 1 for booleans, raw for byte arrays */
+    int32_t *indices; /* n_runs; places of the values in the chunk's dictionary, -1 = null; NULL when some value is not
+                         from there */
+    int64_t n_dict;   /* values in the dictionary */
     tl_arena arena;
 } tl_pq_runs;
 /* Flat leaves of any encoding; dictionary-encoded ones never touch each row. */
@@ -88,6 +91,23 @@ void tl_pq_runs_free(tl_pq_runs *runs);
  * when the leaf is required; else (n_rows + 7) / 8 bytes, caller's) gets the validity bitmap. `n_nulls` is set. */
 tl_status tl_pq_reader_int64(tl_pq_reader *r, int32_t row_group, int32_t leaf, int64_t *out, uint8_t *validity,
                              int64_t *n_nulls, tl_error *err) TL_CHECKED;
+
+/* Numbers that ascend (or descend) evenly: first, first + step, ... `n` in all. A `n` of 1 has a step of 0. */
+typedef struct tl_pq_step {
+    int64_t first, step, n;
+} tl_pq_step;
+typedef struct tl_pq_steps {
+    tl_pq_step *items;
+    int64_t n, cap;
+    int64_t last; /* number */
+} tl_pq_steps;
+void tl_pq_steps_free(tl_pq_steps *s);
+
+/* As tl_pq_reader_int64 for an INT64 leaf without nulls; but where the numbers come to few steps (times of sensors that
+ * report every so often, as deltas) `out` is left alone and *stepped set: then `steps`, whose memory is used again,
+ * holds them. Costs a fraction: equal deltas are not summed up one by one. */
+tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_steps *steps, bool *stepped,
+                             int64_t *out, uint8_t *validity, int64_t *n_nulls, tl_error *err) TL_CHECKED;
 
 /* ---- indexes ---- */
 

@@ -72,6 +72,8 @@ struct tl_pq_reader {
 tl_status tl_pq_reader_bytes(tl_pq_reader *r, uint64_t offset, size_t len, uint8_t **owned, size_t *owned_cap,
                              const uint8_t **out, tl_error *err) TL_CHECKED;
 tl_status tl_pq_check_row_group(const tl_pq_reader *r, int32_t row_group, tl_error *err) TL_CHECKED;
+/* A column that is read as keys: it exists and does not repeat (runs.c). */
+tl_status tl_pq_check_flat(const tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_error *err) TL_CHECKED;
 /* Puts 'column "a.b", row group 3: ' before a message. */
 void tl_pq_name_column(const tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_error *err);
 

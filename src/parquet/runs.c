@@ -1,6 +1,6 @@
 /*
- * Key columns: runs of equal values, and plain number arrays. Comes in: a flat leaf of a row group. Goes out: runs
- * (dictionary pages give theirs without a look at each row), or numbers in the caller's memory.
+ * Key columns as runs of equal values. Comes in: a flat leaf of a row group. Goes out: runs; dictionary pages give
+ * theirs without a look at each row.
  */
 #include <string.h>
 
@@ -17,13 +17,14 @@ typedef struct run_sink {
     size_t limit;
     tl_bytes dict; /* the dictionary's values or texts, in the runs' arena */
     bool dict_copied;
+    bool other; /* some value is not from the dictionary */
     tl_error *err;
 } run_sink;
 
 static tl_status grow_runs(run_sink *s) {
     tl_pq_runs *o = s->out;
     int64_t cap = s->cap ? s->cap * 2 : 64;
-    size_t n = (size_t)cap, each = sizeof *o->starts + sizeof *o->is_null + sizeof *o->values;
+    size_t n = (size_t)cap, each = sizeof *o->starts + sizeof *o->is_null + sizeof *o->values + sizeof *o->indices;
     if (n > s->limit / each) {
         return tl_fail(s->err, TL_NO_MEMORY, "the runs would take more than the memory limit of %zu bytes", s->limit);
     }
@@ -33,7 +34,9 @@ static tl_status grow_runs(run_sink *s) {
     o->is_null = is_null ? is_null : o->is_null;
     tl_bytes *values = tl_realloc_array(o->values, n, sizeof *values);
     o->values = values ? values : o->values;
-    if (!starts || !is_null || !values) {
+    int32_t *indices = tl_realloc_array(o->indices, n, sizeof *indices);
+    o->indices = indices ? indices : o->indices;
+    if (!starts || !is_null || !values || !indices) {
         return tl_fail_memory(s->err, n * each);
     }
     s->cap = cap;
@@ -66,6 +69,8 @@ static tl_status add_run(run_sink *s, int64_t rows, bool is_null, uint32_t index
     o->starts[o->n_runs] = o->n_rows;
     o->is_null[o->n_runs] = is_null;
     o->values[o->n_runs] = is_null ? (tl_bytes){0} : value;
+    o->indices[o->n_runs] = index == NO_INDEX ? -1 : (int32_t)index;
+    s->other = s->other || (!is_null && index == NO_INDEX);
     o->n_runs++;
     o->n_rows += rows;
     s->last_index = index;
@@ -303,10 +308,15 @@ static tl_status collect(tl_pq_cursor *c, run_sink *s) {
         TL_TRY(grow_runs(s));
     }
     s->out->starts[s->out->n_runs] = s->out->n_rows;
+    s->out->n_dict = c->has_dict ? c->dict.n : 0;
+    if (s->other || s->out->n_dict > INT32_MAX) {
+        tl_free(s->out->indices);
+        s->out->indices = NULL;
+    }
     return TL_OK;
 }
 
-static tl_status check_flat(const tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_error *err) {
+tl_status tl_pq_check_flat(const tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_error *err) {
     TL_TRY(tl_pq_check_row_group(r, row_group, err));
     if (leaf < 0 || leaf >= r->n_leaves) {
         return tl_fail(err, TL_INVALID, "column %d of a file with %d asked for", leaf, r->n_leaves);
@@ -318,7 +328,7 @@ static tl_status check_flat(const tl_pq_reader *r, int32_t row_group, int32_t le
 
 tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out, tl_error *err) {
     *out = (tl_pq_runs){.arena = {.limit = r->budget.limit}};
-    TL_TRY(check_flat(r, row_group, leaf, err));
+    TL_TRY(tl_pq_check_flat(r, row_group, leaf, err));
     tl_pq_cursor c;
     TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
     run_sink s = {.out = out, .last_index = NO_INDEX, .limit = r->budget.limit, .err = err};
@@ -335,56 +345,7 @@ void tl_pq_runs_free(tl_pq_runs *runs) {
     tl_free(runs->starts);
     tl_free(runs->is_null);
     tl_free(runs->values);
+    tl_free(runs->indices);
     tl_arena_free(&runs->arena);
     *runs = (tl_pq_runs){0};
-}
-
-/* ---- numbers ---- */
-
-static void put_validity(const tl_pq_vector *v, uint8_t *validity) {
-    if (v->n == 0) {
-        return;
-    }
-    if (v->has_validity) {
-        validity[(v->n - 1) / 8] = 0; /* bits behind the last row */
-        tl_pq_bits_copy(validity, 0, v->validity, 0, v->n);
-    } else {
-        validity[(v->n - 1) / 8] = 0;
-        tl_pq_bits_fill(validity, 0, v->n, true);
-    }
-}
-
-tl_status tl_pq_reader_int64(tl_pq_reader *r, int32_t row_group, int32_t leaf, int64_t *out, uint8_t *validity,
-                             int64_t *n_nulls, tl_error *err) {
-    *n_nulls = 0;
-    TL_TRY(check_flat(r, row_group, leaf, err));
-    tl_pq_cursor c;
-    TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
-    tl_pq_vector v;
-    tl_pq_cursor_vector(&c, &v);
-    tl_status status = TL_OK;
-    if (v.type == TL_PQ_INT64) {
-        v.values = (uint8_t *)out;
-        v.external = true;
-        v.cap = c.n_rows;
-    } else if (v.type == TL_PQ_INT32) {
-        v.hint = tl_pq_cursor_hint(&c, c.n_rows);
-    } else {
-        status = tl_fail(err, TL_INVALID, "column %d is neither INT64 nor INT32", leaf);
-    }
-    if (status == TL_OK) {
-        status = tl_pq_cursor_read(&c, c.n_rows, &v, err);
-    }
-    if (status == TL_OK) {
-        for (int64_t i = 0; i < v.n && v.type == TL_PQ_INT32; i++) {
-            out[i] = tl_load_i32(v.values + i * 4);
-        }
-        *n_nulls = v.n_nulls;
-        if (validity) {
-            put_validity(&v, validity);
-        }
-    }
-    tl_pq_vector_free(&v);
-    tl_pq_cursor_close(&c);
-    return status;
 }

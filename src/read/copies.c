@@ -9,19 +9,28 @@
 
 #include <string.h>
 
+/* Pairs a span that are still compared one by one. */
+#define PAIRS_OF_STEPS 32
+#define PAIRS_OF_TIMES 6
+
 static int64_t time_at(const tl_span *s, int64_t i) {
-    return s->times[s->order ? s->order[i] : i];
+    return s->times[i];
+}
+static int64_t offset_at(const tl_span *s, int64_t i) {
+    return s->rows ? s->rows[i] : i;
 }
 static int64_t row_at(const tl_span *s, int64_t i) {
-    return s->row + (s->order ? s->order[i] : i);
+    return s->row + offset_at(s, i);
 }
 static int64_t ingest_at(const tl_span *s, int64_t i) {
-    return s->ingests ? s->ingests[s->order ? s->order[i] : i] : s->ingest;
+    return s->ingests ? s->ingests[offset_at(s, i)] : s->ingest;
 }
 
-/* Is a later than b, for rows with equal insertion times, or rows of spans that have but one? */
+/* Is all of a later than all of b? For spans that have one insertion time each, and rows that stand together where they
+ * are of one file. */
 static bool ranks_above(const tl_copies *c, const tl_span *a, const tl_span *b) {
-    return a->ingest != b->ingest ? a->ingest > b->ingest : c->files[a->file]->rank > c->files[b->file]->rank;
+    int32_t p = c->files[a->file]->rank, q = c->files[b->file]->rank;
+    return a->ingest != b->ingest ? a->ingest > b->ingest : p != q ? p > q : a->row > b->row;
 }
 
 static bool is_later(const tl_copies *c, const tl_span *a, int64_t i, const tl_span *b, int64_t j) {
@@ -46,8 +55,14 @@ static void mark_row(const tl_copies *c, const tl_span *s, int64_t i) {
     mark_bits(c, &c->files[s->file]->older->bits[row >> 3], (uint8_t)(1u << (row & 7)));
 }
 
-/* Rows [row, row + n) of a span: bytes within are all of this span. */
+/* Rows of times [i, i + n) of a span. Where they stand together bytes within are all of this span. */
 static void mark_rows(const tl_copies *c, const tl_span *s, int64_t i, int64_t n) {
+    for (; s->rows && n > 0; n--) {
+        mark_row(c, s, i++);
+    }
+    if (n == 0) {
+        return;
+    }
     uint8_t *bits = c->files[s->file]->older->bits;
     int64_t from = s->row + i, to = from + n;
     if (from >> 3 == to >> 3) {
@@ -104,19 +119,7 @@ static int64_t plain_bound(const int64_t *times, int64_t from, int64_t n, int64_
 }
 
 static int64_t lower_bound(const tl_span *s, int64_t from, int64_t t) {
-    if (!s->order) {
-        return plain_bound(s->times, from, s->n, t);
-    }
-    int64_t hi = s->n;
-    while (from < hi) {
-        int64_t mid = from + (hi - from) / 2;
-        if (time_at(s, mid) < t) {
-            from = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return from;
+    return plain_bound(s->times, from, s->n, t);
 }
 
 static void range_of(const tl_copies *c, const tl_span *a, const tl_span *b, int64_t *from, int64_t *to) {
@@ -154,7 +157,7 @@ static int64_t compare_plain(const tl_copies *c, const tl_span *winner, const tl
     return lost;
 }
 
-/* Any two spans. One may hold a time more than once (order set): every pair is looked at. */
+/* Any two spans. One may hold a time more than once: every pair is looked at. */
 static void compare_any(const tl_copies *c, const tl_span *a, const tl_span *b) {
     int64_t from, to;
     range_of(c, a, b, &from, &to);
@@ -165,9 +168,9 @@ static void compare_any(const tl_copies *c, const tl_span *a, const tl_span *b) 
             break;
         }
         if (ta < tb) {
-            i = a->order ? i + 1 : plain_bound(a->times, i + 1, a->n, tb);
+            i = plain_bound(a->times, i + 1, a->n, tb);
         } else if (tb < ta) {
-            j = b->order ? j + 1 : plain_bound(b->times, j + 1, b->n, ta);
+            j = plain_bound(b->times, j + 1, b->n, ta);
         } else {
             for (int64_t k = j; k < b->n && time_at(b, k) == ta; k++) {
                 contest(c, a, i, b, k);
@@ -177,21 +180,96 @@ static void compare_any(const tl_copies *c, const tl_span *a, const tl_span *b) 
     }
 }
 
+/* ---- two spans with steps ---- */
+
+typedef struct place {
+    const tl_step *step, *end;
+    int64_t at; /* within the step */
+    int64_t time;
+} place;
+
+/* The first time from this place on that is >= t. */
+static bool seek(place *p, int64_t t) {
+    for (; p->step < p->end; p->step++, p->at = 0) {
+        const tl_step *s = p->step;
+        p->time = s->first + s->step * p->at;
+        if (p->time >= t) {
+            return true;
+        }
+        if (s->first + s->step * (s->n - 1) >= t) { /* so n > 1, and t lies behind `first` */
+            uint64_t step = (uint64_t)s->step;
+            p->at = (int64_t)(((uint64_t)t - (uint64_t)s->first + step - 1) / step);
+            p->time = s->first + s->step * p->at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool begin_at(const tl_span *s, int64_t t, place *p) {
+    int32_t lo = 0, hi = s->n_steps - 1;
+    while (lo < hi) { /* the last step that begins at t or before */
+        int32_t mid = lo + (hi - lo + 1) / 2;
+        if (s->steps[mid].first <= t) {
+            lo = mid;
+        } else {
+            hi = mid - 1;
+        }
+    }
+    *p = (place){.step = s->steps + lo, .end = s->steps + s->n_steps};
+    return seek(p, t);
+}
+
+static bool move_on(place *p, int64_t n) {
+    p->at += n;
+    if (p->at == p->step->n) {
+        p->step++;
+        p->at = 0;
+    }
+    return seek(p, INT64_MIN);
+}
+
+/* As compare_plain. */
+static int64_t compare_steps(const tl_copies *c, const tl_span *winner, const tl_span *loser) {
+    int64_t from, to, lost = 0;
+    range_of(c, winner, loser, &from, &to);
+    place w, l;
+    bool more = begin_at(winner, from, &w) && begin_at(loser, from, &l);
+    while (more && w.time <= to && l.time <= to) {
+        if (w.time < l.time) {
+            more = seek(&w, l.time);
+        } else if (w.time > l.time) {
+            more = seek(&l, w.time);
+        } else {
+            int64_t n = w.step->n - w.at < l.step->n - l.at ? w.step->n - w.at : l.step->n - l.at;
+            n = w.step->step == l.step->step ? n : 1;
+            mark_rows(c, loser, l.step->at + l.at, n);
+            lost += n;
+            more = move_on(&w, n) && move_on(&l, n);
+        }
+    }
+    return lost;
+}
+
+/* ---- any two ---- */
+
 /* A span may be passed over once all its rows have lost: what it would beat is beaten by the one that beat it. Gives
  * that span, or NULL. */
 static tl_span *compare(const tl_copies *c, tl_span *a, tl_span *b) {
-    if (a->order || b->order || a->ingests || b->ingests || c->deletes || a->file == b->file) {
+    if (a->repeats || b->repeats || a->ingests || b->ingests || c->deletes ||
+        (a->file == b->file && (a->rows || b->rows))) {
         compare_any(c, a, b);
         return NULL;
     }
     tl_span *winner = ranks_above(c, a, b) ? a : b, *loser = winner == a ? b : a;
-    return compare_plain(c, winner, loser) == loser->n ? loser : NULL;
+    int64_t lost = a->steps ? compare_steps(c, winner, loser) : compare_plain(c, winner, loser);
+    return lost == loser->n ? loser : NULL;
 }
 
-/* Copies inside of one span: only spans with an order of their own have any. */
+/* Copies inside of one span. */
 static void compare_self(const tl_copies *c, const tl_span *s) {
     int64_t best = 0; /* the latest so far among equal times */
-    for (int64_t i = 1; s->order && i < s->n; i++) {
+    for (int64_t i = 1; s->repeats && i < s->n; i++) {
         if (time_at(s, i) != time_at(s, best) || is_deleted(c, s, best)) {
             best = i;
         } else if (!is_deleted(c, s, i)) {
@@ -199,6 +277,37 @@ static void compare_self(const tl_copies *c, const tl_span *s) {
             best = is_later(c, s, i, s, best) ? i : best;
         }
     }
+}
+
+/* ---- steps as times ---- */
+
+static bool have_steps(tl_span *const *spans, int64_t n) {
+    bool all = true;
+    for (int64_t i = 0; i < n && all; i++) {
+        all = spans[i]->steps && !spans[i]->ingests;
+    }
+    return all;
+}
+
+/* All spans get times; caller frees what they stand in. */
+static tl_status write_times(tl_span **spans, int64_t n, int64_t **out, tl_error *err) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < n; i++) {
+        rows += spans[i]->steps ? spans[i]->n : 0;
+    }
+    int64_t *times = *out = rows ? tl_alloc_array((size_t)rows, sizeof *times) : NULL;
+    if (rows && !times) {
+        return tl_fail_memory(err, (size_t)rows * sizeof *times);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (spans[i]->steps) {
+            tl_span_write_times(spans[i], times);
+            spans[i]->times = times;
+            spans[i]->steps = NULL;
+            times += spans[i]->n;
+        }
+    }
+    return TL_OK;
 }
 
 /* ---- many spans at once: a heap ---- */
@@ -280,21 +389,19 @@ static int64_t drop_equal(const tl_copies *c, tl_span **spans, int64_t n) {
     return kept;
 }
 
-/* Few overlapping pairs are compared one by one, many spans merged all at once. */
-static tl_status mark_chain(const tl_copies *c, tl_span **spans, int64_t n, tl_error *err) {
-    for (int64_t i = 0; i < n; i++) {
-        compare_self(c, spans[i]);
-    }
-    n = drop_equal(c, spans, n);
-    int64_t pairs = 0, limit = 4 * n;
+/* Are there so few overlapping pairs that they are better compared one by one? That costs each span as often as it has
+ * rows, or by steps next to nothing. */
+static bool few_pairs(tl_span *const *spans, int64_t n) {
+    int64_t pairs = 0, limit = (have_steps(spans, n) ? PAIRS_OF_STEPS : PAIRS_OF_TIMES) * n;
     for (int64_t i = 0; i < n && pairs <= limit; i++) {
         for (int64_t j = i + 1; j < n && spans[j]->min <= spans[i]->max && pairs <= limit; j++) {
             pairs++;
         }
     }
-    if (pairs > limit) {
-        return merge_all(c, spans, n, err);
-    }
+    return pairs <= limit;
+}
+
+static void compare_pairs(const tl_copies *c, tl_span **spans, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = i + 1; spans[i] && j < n; j++) {
             if (!spans[j]) {
@@ -309,7 +416,27 @@ static tl_status mark_chain(const tl_copies *c, tl_span **spans, int64_t n, tl_e
             }
         }
     }
-    return TL_OK;
+}
+
+/* Spans all with steps, or all with times. */
+static tl_status mark_chain(const tl_copies *c, tl_span **spans, int64_t n, tl_error *err) {
+    int64_t *times = NULL, *rest = NULL;
+    tl_status status = c->deletes || !have_steps(spans, n) ? write_times(spans, n, &times, err) : TL_OK;
+    if (status == TL_OK) {
+        for (int64_t i = 0; i < n; i++) {
+            compare_self(c, spans[i]);
+        }
+        n = drop_equal(c, spans, n);
+        if (few_pairs(spans, n)) {
+            compare_pairs(c, spans, n);
+        } else {
+            status = write_times(spans, n, &rest, err);
+            status = status == TL_OK ? merge_all(c, spans, n, err) : status;
+        }
+    }
+    tl_free(times);
+    tl_free(rest);
+    return status;
 }
 
 tl_status tl_copies_mark(const tl_copies *c, tl_span **spans, int64_t n, tl_error *err) {
@@ -318,7 +445,7 @@ tl_status tl_copies_mark(const tl_copies *c, tl_span **spans, int64_t n, tl_erro
         for (; to < n && spans[to]->min <= max; to++) {
             max = spans[to]->max > max ? spans[to]->max : max;
         }
-        if (to - from > 1 || spans[from]->order) {
+        if (to - from > 1 || spans[from]->repeats) {
             TL_TRY(mark_chain(c, spans + from, to - from, err));
         }
         from = to;

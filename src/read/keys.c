@@ -1,5 +1,5 @@
 /*
- * Key columns of a file as spans: rows of one series that stand together, with their times and insertion times.
+ * Key columns of a file as spans: rows of one series in a row group, with their times and insertion times.
  * Comes in: an opened file, and what of it matters (series, times). Goes out: spans; row groups that cannot hold any of
  * it are not read, and where only some series matter only their times are kept.
  */
@@ -7,98 +7,6 @@
 #include <string.h>
 
 #include "read/read_internal.h"
-
-void tl_spans_free(tl_spans *s) {
-    for (int32_t i = 0; i < s->n_blocks; i++) {
-        tl_free(s->blocks[i]);
-    }
-    tl_free(s->blocks);
-    tl_free(s->items);
-    tl_arena_free(&s->arena);
-    *s = (tl_spans){0};
-}
-
-void tl_key_scratch_free(tl_key_scratch *s) {
-    tl_pq_codec_state_free(&s->codec);
-    tl_free(s->times);
-    *s = (tl_key_scratch){0};
-}
-
-/* Numbers that live as long as the spans, not zeroed. */
-static tl_status add_block(tl_spans *s, int64_t n, int64_t **out, tl_error *err) {
-    int64_t **blocks = tl_realloc_array(s->blocks, (size_t)s->n_blocks + 1, sizeof *blocks);
-    s->blocks = blocks ? blocks : s->blocks;
-    *out = blocks ? tl_alloc_array((size_t)n, sizeof **out) : NULL;
-    if (!*out) {
-        return tl_fail_memory(err, (size_t)n * sizeof **out);
-    }
-    s->blocks[s->n_blocks++] = *out;
-    return TL_OK;
-}
-
-/* Room for one more, and for `hint` in all where so many are to be expected. */
-static tl_status reserve_span(tl_spans *s, int64_t hint, tl_error *err) {
-    if (s->n < s->cap) {
-        return TL_OK;
-    }
-    int64_t cap = s->cap ? s->cap + s->cap / 2 : 8;
-    cap = cap < hint ? hint : cap;
-    tl_span *items = tl_realloc_array(s->items, (size_t)cap, sizeof *items);
-    if (!items) {
-        return tl_fail_memory(err, (size_t)cap * sizeof *items);
-    }
-    s->items = items;
-    s->cap = cap;
-    return TL_OK;
-}
-
-/* ---- times that do not ascend ---- */
-
-typedef struct timed {
-    int64_t time;
-    int32_t at;
-} timed;
-
-static int by_time(const void *a, const void *b) {
-    const timed *x = a, *y = b;
-    if (x->time != y->time) {
-        return x->time < y->time ? -1 : 1;
-    }
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* Foreign files, and copies inside of a file: an order of their own. */
-static tl_status order_span(tl_spans *s, tl_span *span, tl_error *err) {
-    timed *pairs = tl_alloc_array((size_t)span->n, sizeof *pairs);
-    int32_t *order = tl_arena_array(&s->arena, (size_t)span->n, sizeof *order);
-    if (!pairs || !order) {
-        tl_free(pairs);
-        return tl_fail_memory(err, (size_t)span->n * sizeof *pairs);
-    }
-    for (int64_t i = 0; i < span->n; i++) {
-        pairs[i] = (timed){span->times[i], (int32_t)i};
-    }
-    qsort(pairs, (size_t)span->n, sizeof *pairs, by_time);
-    for (int64_t i = 0; i < span->n; i++) {
-        order[i] = pairs[i].at;
-    }
-    span->min = pairs[0].time;
-    span->max = pairs[span->n - 1].time;
-    span->order = order;
-    tl_free(pairs);
-    return TL_OK;
-}
-
-static tl_status finish_span(tl_spans *s, tl_span *span, tl_error *err) {
-    const int64_t *t = span->times;
-    int64_t wrong = 0;
-    for (int64_t i = 1; i < span->n; i++) {
-        wrong += t[i] <= t[i - 1];
-    }
-    span->min = t[0];
-    span->max = t[span->n - 1];
-    return wrong ? order_span(s, span, err) : TL_OK;
-}
 
 /* ---- the columns of a row group ---- */
 
@@ -151,6 +59,18 @@ static bool same_key(const tl_span *span, const tl_buf *key) {
     return span->key_len == key->len && (key->len == 0 || memcmp(span->key, key->data, key->len) == 0);
 }
 
+/* A span with the current key. */
+static tl_status add_span(key_reader *r, int64_t hint, int64_t row, int64_t n, tl_span **out, tl_error *err) {
+    uint8_t *key = r->key.len <= UINT32_MAX ? tl_arena_copy(&r->out->arena, r->key.data, r->key.len) : NULL;
+    if (!key) {
+        return tl_fail_memory(err, r->key.len);
+    }
+    TL_TRY(tl_spans_reserve(r->out, hint, err));
+    *out = &r->out->items[r->out->n++];
+    **out = (tl_span){.key = key, .key_len = (uint32_t)r->key.len, .file = r->file, .row = row, .n = (int32_t)n};
+    return TL_OK;
+}
+
 /* The spans of a row group, without times yet. */
 static tl_status group_spans(key_reader *r, int64_t n_rows, tl_error *err) {
     tl_span *open = NULL; /* the last span, while it may still grow */
@@ -175,46 +95,25 @@ static tl_status group_spans(key_reader *r, int64_t n_rows, tl_error *err) {
         if (wanted && open && open->row + open->n == row && same_key(open, &r->key)) {
             open->n += (int32_t)(end - row);
         } else if (wanted) {
-            uint8_t *key = r->key.len <= UINT32_MAX ? tl_arena_copy(&r->out->arena, r->key.data, r->key.len) : NULL;
-            if (!key) {
-                return tl_fail_memory(err, r->key.len);
-            }
-            TL_TRY(reserve_span(r->out, hint, err));
-            open = &r->out->items[r->out->n++];
-            *open = (tl_span){
-                .key = key, .key_len = (uint32_t)r->key.len, .file = r->file, .row = row, .n = (int32_t)(end - row)};
+            TL_TRY(add_span(r, hint, row, end - row, &open, err));
         }
         row = end;
     }
     return TL_OK;
 }
 
-static tl_status read_i64(key_reader *r, int32_t leaf, int64_t n_rows, int64_t *n_nulls, uint8_t **validity,
-                          int64_t *out, tl_error *err) {
+/* Room for the validity of an optional leaf; NULL for a required one. */
+static tl_status make_validity(const key_reader *r, int32_t leaf, int64_t n_rows, uint8_t **out, tl_error *err) {
     bool optional = r->f->leaves[leaf].max_def > 0;
-    *validity = optional ? tl_alloc_array((size_t)(n_rows + 7) / 8, 1) : NULL;
-    if (optional && !*validity) {
-        return tl_fail_memory(err, (size_t)n_rows / 8);
-    }
-    return tl_pq_reader_int64(r->f->parquet, r->group, leaf, out, *validity, n_nulls, err);
+    *out = optional ? tl_alloc_array((size_t)(n_rows + 7) / 8, 1) : NULL;
+    return optional && !*out ? tl_fail_memory(err, (size_t)n_rows / 8) : TL_OK;
 }
 
-/* Where the times of the group go: the caller's buffer, or a block of their own. */
-static tl_status take_times(key_reader *r, int64_t n, int64_t **out, tl_error *err) {
-    if (!r->request->times) {
-        return add_block(r->out, n, out, err);
-    }
-    if (n > r->room) {
-        return tl_fail(err, TL_CORRUPT, "its row groups have more rows than the file");
-    }
-    *out = r->request->times + (r->request->n_times - r->room);
-    r->room -= n;
-    return TL_OK;
-}
-
-static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, tl_error *err) {
+/* The times of the group, into `out` or as steps in the scratch. */
+static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, bool steps, bool *stepped, tl_error *err) {
     const tl_field *field = &r->schema->fields[r->contract->time];
     int32_t leaf = tl_open_file_leaf(r->f, field);
+    *stepped = false;
     if (leaf < 0) {
         return tl_fail(err, TL_CORRUPT, "it has no time column \"%s\"", field->name);
     }
@@ -224,7 +123,10 @@ static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, tl_er
     }
     int64_t n_nulls = 0;
     uint8_t *validity = NULL;
-    tl_status status = read_i64(r, leaf, n_rows, &n_nulls, &validity, out, err);
+    TL_TRY(make_validity(r, leaf, n_rows, &validity, err));
+    tl_status status = steps ? tl_pq_reader_steps(r->f->parquet, r->group, leaf, &r->request->scratch->steps, stepped,
+                                                  out, validity, &n_nulls, err)
+                             : tl_pq_reader_int64(r->f->parquet, r->group, leaf, out, validity, &n_nulls, err);
     tl_free(validity);
     if (status == TL_OK && n_nulls) {
         status = tl_fail(err, TL_CORRUPT, "its time column \"%s\" holds %lld nulls", field->name, (long long)n_nulls);
@@ -246,28 +148,42 @@ static tl_status scratch_times(tl_key_scratch *s, int64_t n, int64_t **out, tl_e
     return TL_OK;
 }
 
+/* Where the times of a whole group are decoded: the caller's buffer, scratch (*kept false), or a block of the spans. */
+static tl_status place_times(key_reader *r, int64_t n_rows, bool whole, int64_t **out, bool *kept, tl_error *err) {
+    if (whole && r->request->times) {
+        *kept = true;
+        *out = r->request->times + (r->request->n_times - r->room);
+        return n_rows <= r->room ? TL_OK : tl_fail(err, TL_CORRUPT, "its row groups have more rows than the file");
+    }
+    *kept = !r->request->scratch;
+    return *kept ? tl_spans_block(r->out, n_rows, out, err) : scratch_times(r->request->scratch, n_rows, out, err);
+}
+
 /* Times of the spans from `from` on. When they are a small part of the group's rows only theirs are kept. */
 static tl_status read_times(key_reader *r, int64_t from, int64_t n_rows, tl_error *err) {
-    int64_t wanted = 0, *all, *kept;
+    int64_t wanted = 0, *all, *own = NULL;
+    bool kept, stepped, steps = r->request->steps && r->request->scratch;
     for (int64_t i = from; i < r->out->n; i++) {
         wanted += r->out->items[i].n;
     }
-    bool part = r->request->scratch && wanted < n_rows;
-    TL_TRY(take_times(r, part ? wanted : n_rows, &kept, err));
-    if (part) {
-        TL_TRY(scratch_times(r->request->scratch, n_rows, &all, err));
-    } else {
-        all = kept;
+    TL_TRY(place_times(r, n_rows, wanted == n_rows, &all, &kept, err));
+    TL_TRY(decode_times(r, n_rows, all, steps, &stepped, err));
+    if (stepped) {
+        return tl_spans_take_steps(r->out, from, &r->request->scratch->steps, err);
     }
-    TL_TRY(decode_times(r, n_rows, all, err));
+    if (kept && r->request->times) {
+        r->room -= n_rows;
+    }
+    TL_TRY(kept ? TL_OK : tl_spans_block(r->out, wanted, &own, err));
     for (int64_t i = from; i < r->out->n; i++) {
         tl_span *span = &r->out->items[i];
         span->times = all + span->row;
-        if (part) {
-            memcpy(kept, all + span->row, (size_t)span->n * sizeof *kept);
-            span->times = kept;
-            kept += span->n;
+        if (!kept) {
+            memcpy(own, all + span->row, (size_t)span->n * sizeof *own);
+            span->times = own;
+            own += span->n;
         }
+        TL_TRY(tl_span_finish(r->out, span, err));
     }
     return TL_OK;
 }
@@ -291,8 +207,9 @@ static tl_status read_ingests(key_reader *r, int64_t n_rows, tl_error *err) {
     }
     int64_t n_nulls = 0;
     uint8_t *validity = NULL;
-    TL_TRY(add_block(r->out, n_rows, &r->ingests, err));
-    tl_status status = read_i64(r, leaf, n_rows, &n_nulls, &validity, r->ingests, err);
+    TL_TRY(tl_spans_block(r->out, n_rows, &r->ingests, err));
+    TL_TRY(make_validity(r, leaf, n_rows, &validity, err));
+    tl_status status = tl_pq_reader_int64(r->f->parquet, r->group, leaf, r->ingests, validity, &n_nulls, err);
     for (int64_t i = 0; status == TL_OK && n_nulls && i < n_rows; i++) {
         if (!tl_bit(validity, i)) {
             r->ingests[i] = INT64_MIN;
@@ -302,32 +219,109 @@ static tl_status read_ingests(key_reader *r, int64_t n_rows, tl_error *err) {
     return status;
 }
 
-static tl_status read_group(key_reader *r, int64_t n_rows, tl_error *err) {
-    tl_status status = TL_OK;
-    int32_t n = r->contract->n_series;
-    int64_t from = r->out->n;
-    for (int32_t c = 0; c < n && status == TL_OK; c++) {
-        r->runs[c] = (tl_pq_runs){0};
-        r->at[c] = 0;
-        if (r->leaves[c] >= 0) {
-            status = tl_pq_reader_runs(r->f->parquet, r->group, r->leaves[c], &r->runs[c], err);
+/* ---- series that alternate ---- */
+
+static void move_to_row(key_reader *r, int64_t row) {
+    for (int32_t c = 0; c < r->contract->n_series; c++) {
+        int64_t lo = 0, hi = r->runs[c].n_runs - 1;
+        while (lo < hi) {
+            int64_t mid = lo + (hi - lo + 1) / 2;
+            if (r->runs[c].starts[mid] <= row) {
+                lo = mid;
+            } else {
+                hi = mid - 1;
+            }
+        }
+        r->at[c] = lo;
+    }
+}
+
+/* Spans of the wanted series; `rows` of each still those of the scatter. */
+static tl_status scattered_spans(key_reader *r, const tl_scatter *s, int64_t *wanted_rows, tl_error *err) {
+    *wanted_rows = 0;
+    for (int32_t i = 0; i < s->n_series; i++) {
+        bool wanted;
+        tl_span *span;
+        move_to_row(r, s->rows[s->starts[i]]);
+        TL_TRY(current_key(r, &wanted, err));
+        if (wanted) {
+            TL_TRY(add_span(r, r->out->n + (r->request->only ? 1 : s->n_series), 0, s->starts[i + 1] - s->starts[i],
+                            &span, err));
+            span->rows = s->rows + s->starts[i];
+            *wanted_rows += span->n;
         }
     }
-    status = status == TL_OK ? group_spans(r, n_rows, err) : status;
-    for (int32_t c = 0; c < n; c++) {
+    return TL_OK;
+}
+
+/* Times and rows of the spans from `from` on, gathered. */
+static tl_status gather_times(key_reader *r, int64_t from, int64_t n_rows, int64_t wanted, tl_error *err) {
+    int64_t *all, *times, *block;
+    bool kept, stepped;
+    TL_TRY(place_times(r, n_rows, false, &all, &kept, err));
+    TL_TRY(decode_times(r, n_rows, all, false, &stepped, err));
+    TL_TRY(tl_spans_block(r->out, wanted, &times, err));
+    TL_TRY(tl_spans_block(r->out, wanted / 2 + 1, &block, err));
+    int32_t *rows = (int32_t *)block;
+    for (int64_t i = from; i < r->out->n; i++) {
+        tl_span *span = &r->out->items[i];
+        for (int32_t k = 0; k < span->n; k++) {
+            rows[k] = span->rows[k];
+            times[k] = all[rows[k]];
+        }
+        span->rows = rows;
+        span->times = times;
+        rows += span->n;
+        times += span->n;
+        TL_TRY(tl_span_finish(r->out, span, err));
+    }
+    return TL_OK;
+}
+
+/* ---- a row group ---- */
+
+static tl_status read_runs(key_reader *r, tl_error *err) {
+    for (int32_t c = 0; c < r->contract->n_series; c++) {
+        r->at[c] = 0;
+        if (r->leaves[c] >= 0) {
+            TL_TRY(tl_pq_reader_runs(r->f->parquet, r->group, r->leaves[c], &r->runs[c], err));
+        }
+    }
+    return TL_OK;
+}
+
+static tl_status spans_with_times(key_reader *r, int64_t n_rows, tl_error *err) {
+    int64_t from = r->out->n, wanted;
+    bool found = false;
+    tl_scatter scatter = {0};
+    tl_status status = tl_scatter_make(r->runs, r->contract->n_series, n_rows, &scatter, &found, err);
+    if (status == TL_OK && found) {
+        status = scattered_spans(r, &scatter, &wanted, err);
+        status = status == TL_OK && r->out->n > from ? gather_times(r, from, n_rows, wanted, err) : status;
+    } else if (status == TL_OK) {
+        status = group_spans(r, n_rows, err);
+        status = status == TL_OK && r->out->n > from ? read_times(r, from, n_rows, err) : status;
+    }
+    tl_scatter_free(&scatter);
+    return status;
+}
+
+static tl_status read_group(key_reader *r, int64_t n_rows, tl_error *err) {
+    int64_t from = r->out->n;
+    tl_status status = read_runs(r, err);
+    status = status == TL_OK ? spans_with_times(r, n_rows, err) : status;
+    for (int32_t c = 0; c < r->contract->n_series; c++) {
         tl_pq_runs_free(&r->runs[c]);
     }
     if (status != TL_OK || r->out->n == from) {
         return status;
     }
-    TL_TRY(read_times(r, from, n_rows, err));
     TL_TRY(read_ingests(r, n_rows, err));
     for (int64_t i = from; i < r->out->n; i++) {
         tl_span *span = &r->out->items[i];
         span->ingests = r->ingests ? r->ingests + span->row : NULL;
         span->ingest = r->ingest;
         span->row += r->first_row;
-        TL_TRY(finish_span(r->out, span, err));
     }
     return TL_OK;
 }

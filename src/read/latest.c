@@ -38,19 +38,19 @@ static void offer_span(const tl_plan *plan, const tl_span *s, newest *best) {
     int64_t newest_time = 0;
     bool any = false;
     for (int64_t i = s->n; i-- > 0;) {
-        int64_t at = s->order ? s->order[i] : i;
+        int64_t at = s->rows ? s->rows[i] : i;
         if (hidden && tl_bit(hidden, s->row + at)) {
             continue;
         }
-        if (any && s->times[at] < newest_time) {
+        if (any && s->times[i] < newest_time) {
             break; /* the rest is older */
         }
-        newest n = {true, s->times[at], s->ingests ? s->ingests[at] : s->ingest, s->file, s->row + at};
+        newest n = {true, s->times[i], s->ingests ? s->ingests[at] : s->ingest, s->file, s->row + at};
         if (is_newer(plan, &n, &best[s->series])) {
             best[s->series] = n;
         }
         any = true;
-        newest_time = s->times[at];
+        newest_time = s->times[i];
     }
 }
 
@@ -166,8 +166,7 @@ tl_status tl_latest_by_scan(tl_table *table, tl_pool *pool, tl_rows *out, tl_err
         qsort(best, (size_t)n, sizeof *best, by_place);
     }
     for (int64_t from = 0, to; from < n && status == TL_OK; from = to) {
-        for (to = from + 1; to < n && best[to].file == best[from].file; to++) {
-        }
+        for (to = from + 1; to < n && best[to].file == best[from].file; to++) {}
         status = read_rows(plan, best + from, to - from, &projection, &found, err);
     }
     if (status == TL_OK) {

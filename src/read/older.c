@@ -52,6 +52,7 @@ static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) 
                               .to_us = INT64_MAX,
                               .times = wf->times,
                               .n_times = file->live->file.record_count,
+                              .steps = true,
                               .scratch = &w->scratch[worker]};
     if (file->has_window) {
         request.from_us = file->from_us;
@@ -175,7 +176,7 @@ static tl_status mark_task(void *ctx, size_t t, unsigned worker, tl_error *err) 
                               .to_us = s->has_window ? s->to_us : INT64_MAX};
     for (int64_t i = w->tasks[t]; i < w->tasks[t + 1]; i++) {
         int64_t from = w->starts[i], n = w->starts[i + 1] - from;
-        if (n > 1 || (n == 1 && w->sorted[from]->order)) {
+        if (n > 1 || (n == 1 && w->sorted[from]->repeats)) {
             sort_series(w->sorted + from, n);
             TL_TRY(tl_copies_mark(&copies, w->sorted + from, n, err));
         }

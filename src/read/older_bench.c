@@ -1,8 +1,9 @@
 /*
  * What planning a read costs: loading the table, its live files, finding older copies.
- *     older_bench LAKE [TABLE [RUNS [COPIES]]]
+ *     older_bench LAKE [TABLE [RUNS [COPIES [LINE]]]]
  * Comes in: a lake that is there (bench/read.py makes them). Goes out: a line a figure: milliseconds (median and
  * least), bytes read, peak memory. The figures of one line are of one process and a warm page cache.
+ * LINE: only figures whose name holds it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,12 @@ typedef struct bench {
     char ns[256], name[256];
     int runs;
     double *ms;
+    const char *line; /* of figures, a part of their names; "" = all */
 } bench;
+
+static bool wanted(const bench *b, const char *name) {
+    return strstr(name, b->line) != NULL;
+}
 
 static void time_load(bench *b) {
     tl_error err = {{0}};
@@ -127,6 +133,9 @@ static void prepare(bench *b, known what) {
 }
 
 static void time_plan(bench *b, const char *name, const tl_plan_options *options, known what) {
+    if (!wanted(b, name)) {
+        return;
+    }
     tl_error err = {{0}};
     char rest[256] = "";
     double cpu = cpu_ms(), preparing = 0;
@@ -157,6 +166,9 @@ static void time_copies(bench *b, int copies, tl_pool *pool) {
     char rest[128] = "", name[64];
     double cpu = cpu_ms();
     (void)snprintf(name, sizeof name, "older copies: %d full copies", copies);
+    if (!wanted(b, name)) {
+        return;
+    }
     for (int i = 0; i < b->runs; i++) {
         tl_plan *p;
         check(tl_plan_create(b->table, &(tl_plan_options){.keep_copies = true}, &p, &err), &err);
@@ -219,10 +231,10 @@ static void time_narrow(bench *b) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        (void)fprintf(stderr, "usage: older_bench LAKE [TABLE [RUNS [COPIES]]]\n");
+        (void)fprintf(stderr, "usage: older_bench LAKE [TABLE [RUNS [COPIES [LINE]]]]\n");
         return 2;
     }
-    bench b = {.runs = argc > 3 ? atoi(argv[3]) : 11};
+    bench b = {.runs = argc > 3 ? atoi(argv[3]) : 11, .line = argc > 5 ? argv[5] : ""};
     b.ms = calloc((size_t)b.runs, sizeof *b.ms);
     tl_error err = {{0}};
     tl_pool *two = NULL;

@@ -24,6 +24,7 @@ typedef struct tl_open_file {
 /* What one thread needs to read key columns, used again file after file. Zeroed = fresh. */
 typedef struct tl_key_scratch {
     tl_pq_codec_state codec;
+    tl_pq_steps steps;
     int64_t *times;
     int64_t cap;
 } tl_key_scratch;
@@ -59,29 +60,63 @@ tl_nested tl_nested_compare(const tl_type *type, const struct ArrowSchema *file)
 
 /* ---- key columns (keys.c) ---- */
 
-/* Rows of one series that stand together in one row group of one file. */
+/* Times that ascend evenly: times `at` to `at + n - 1` of a span are first, first + step, ... */
+typedef struct tl_step {
+    int64_t first, step; /* step > 0 where n > 1 */
+    int32_t at, n;
+} tl_step;
+
+/* Rows of one series in one row group of one file: rows that stand together, or all its rows where series alternate. */
 typedef struct tl_span {
     const uint8_t *key; /* canonical bytes of the series, in the spans' arena */
     uint32_t key_len;
     int32_t n;      /* rows */
     int32_t series; /* number in the tl_series_set, once it has one */
     int32_t file;   /* caller's number of the file */
-    int64_t row;    /* of its first row in the file */
-    const int64_t *times;   /* n, in file order */
-    const int64_t *ingests; /* n; NULL = all `ingest` */
+    int64_t row;    /* in the file; time i is that of row `row + i`, or where there are rows, of `row + rows[i]` */
+    const int32_t *rows;
+    const int64_t *times; /* n, ascending; NULL = `steps` */
+    const tl_step *steps; /* n_steps, strictly ascending */
+    int32_t n_steps;
+    bool repeats;           /* some times are equal */
+    const int64_t *ingests; /* of rows `row`, `row + 1`, ...; NULL = all `ingest` */
     int64_t ingest;         /* INT64_MIN = null or no such column */
-    const int32_t *order;   /* NULL = times are strictly ascending; else positions in time order */
     int64_t min, max;       /* of times */
 } tl_span;
 
 typedef struct tl_spans {
     tl_span *items;
     int64_t n, cap;
-    tl_arena arena;   /* keys, orders */
-    int64_t **blocks; /* times, ingests */
+    tl_arena arena;   /* keys, steps */
+    int64_t **blocks; /* times, ingests, rows */
     int32_t n_blocks;
 } tl_spans;
 void tl_spans_free(tl_spans *s);
+/* Numbers that live as long as the spans, not zeroed. */
+tl_status tl_spans_block(tl_spans *s, int64_t n, int64_t **out, tl_error *err) TL_CHECKED;
+/* Room for one more, and for `hint` in all where so many are to be expected. */
+tl_status tl_spans_reserve(tl_spans *s, int64_t hint, tl_error *err) TL_CHECKED;
+/* Sets min, max and repeats of a span that has rows (or none) and times as they stand there, in any order: afterwards
+ * they ascend. */
+tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) TL_CHECKED;
+/* Gives spans [from, s->n) of a row group, whose rows ascend and do not overlap, their part of its times. */
+tl_status tl_spans_take_steps(tl_spans *s, int64_t from, const tl_pq_steps *steps, tl_error *err) TL_CHECKED;
+/* The times of a span with steps, into out[n]. */
+void tl_span_write_times(const tl_span *span, int64_t *out);
+
+/* ---- series that alternate (scatter.c) ---- */
+
+/* Rows of a row group by their series: series i has rows[starts[i] .. starts[i + 1]), ascending. */
+typedef struct tl_scatter {
+    int32_t n_series;
+    int32_t *starts;
+    int32_t *rows;
+} tl_scatter;
+/* From the runs of the key columns (no runs = null in all rows). *found is false when series mostly do not come back:
+ * then nothing is made. */
+tl_status tl_scatter_make(const tl_pq_runs *runs, int32_t n_columns, int64_t n_rows, tl_scatter *out, bool *found,
+                          tl_error *err) TL_CHECKED;
+void tl_scatter_free(tl_scatter *s);
 
 /* Numbers for series keys: canonical bytes of all key columns (nulls equal, NaN equal). */
 typedef struct tl_series_set {
@@ -109,6 +144,7 @@ typedef struct tl_key_request {
     int64_t from_us, to_us;
     int64_t *times; /* room for n_times = the rows of the file; NULL = blocks of the spans */
     int64_t n_times;
+    bool steps;              /* spans may have steps in place of times; with scratch only */
     tl_key_scratch *scratch; /* NULL = none */
 } tl_key_request;
 /* Reads the key columns of a file as spans, without numbers. */
