@@ -77,14 +77,16 @@ typedef struct tl_pq_runs {
     int64_t *starts;  /* n_runs + 1 */
     uint8_t *is_null; /* n_runs */
     tl_bytes *values; /* n_runs; PLAIN bytes: 4/8 for numbers, 1 for booleans, raw for byte arrays */
-    int32_t *indices; /* n_runs; places of the values in the chunk's dictionary, -1 = null; NULL when some value is not
-                         from there */
-    int64_t n_dict;   /* values in the dictionary */
+    int32_t *places;  /* NULL, but see tl_pq_reader_runs_or_places */
     tl_arena arena;
 } tl_pq_runs;
 /* Flat leaves of any encoding; dictionary-encoded ones never touch each row. */
 tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out,
                             tl_error *err) TL_CHECKED;
+/* The same; but where values alternate from row to row and come from a dictionary, `places` has for each of the n_rows
+ * rows the place of its value in `values` and `is_null`, of which there are n_runs, and `starts` is NULL. */
+tl_status tl_pq_reader_runs_or_places(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out,
+                                      tl_error *err) TL_CHECKED;
 void tl_pq_runs_free(tl_pq_runs *runs);
 
 /* A flat INT64 (or INT32, widened) leaf decoded into out[n_rows of the group], nulls as 0; `validity` (may be NULL

@@ -9,6 +9,10 @@
 #define BLOCK 1024
 #define NO_INDEX UINT32_MAX
 
+/* So many runs of so few rows each are not worth being made, where values stand in a dictionary. */
+#define MANY_RUNS 256
+#define SHORT_RUN 4
+
 /* Collects runs; a run equal to the one before it makes that one longer. */
 typedef struct run_sink {
     tl_pq_runs *out;
@@ -17,14 +21,19 @@ typedef struct run_sink {
     size_t limit;
     tl_bytes dict; /* the dictionary's values or texts, in the runs' arena */
     bool dict_copied;
-    bool other; /* some value is not from the dictionary */
+    bool few_only; /* give up when runs are short */
+    bool gave_up;
     tl_error *err;
 } run_sink;
 
 static tl_status grow_runs(run_sink *s) {
     tl_pq_runs *o = s->out;
+    if (s->few_only && o->n_runs >= MANY_RUNS && o->n_runs > o->n_rows / SHORT_RUN) {
+        s->gave_up = true;
+        return tl_fail(s->err, TL_UNSUPPORTED, "values alternate");
+    }
     int64_t cap = s->cap ? s->cap * 2 : 64;
-    size_t n = (size_t)cap, each = sizeof *o->starts + sizeof *o->is_null + sizeof *o->values + sizeof *o->indices;
+    size_t n = (size_t)cap, each = sizeof *o->starts + sizeof *o->is_null + sizeof *o->values;
     if (n > s->limit / each) {
         return tl_fail(s->err, TL_NO_MEMORY, "the runs would take more than the memory limit of %zu bytes", s->limit);
     }
@@ -34,9 +43,7 @@ static tl_status grow_runs(run_sink *s) {
     o->is_null = is_null ? is_null : o->is_null;
     tl_bytes *values = tl_realloc_array(o->values, n, sizeof *values);
     o->values = values ? values : o->values;
-    int32_t *indices = tl_realloc_array(o->indices, n, sizeof *indices);
-    o->indices = indices ? indices : o->indices;
-    if (!starts || !is_null || !values || !indices) {
+    if (!starts || !is_null || !values) {
         return tl_fail_memory(s->err, n * each);
     }
     s->cap = cap;
@@ -69,8 +76,6 @@ static tl_status add_run(run_sink *s, int64_t rows, bool is_null, uint32_t index
     o->starts[o->n_runs] = o->n_rows;
     o->is_null[o->n_runs] = is_null;
     o->values[o->n_runs] = is_null ? (tl_bytes){0} : value;
-    o->indices[o->n_runs] = index == NO_INDEX ? -1 : (int32_t)index;
-    s->other = s->other || (!is_null && index == NO_INDEX);
     o->n_runs++;
     o->n_rows += rows;
     s->last_index = index;
@@ -177,7 +182,7 @@ typedef struct index_runs {
     int64_t left; /* no more indices than that can follow */
 } index_runs;
 
-static tl_status copy_dictionary(tl_pq_cursor *c, run_sink *s) {
+static tl_status copy_dictionary(const tl_pq_cursor *c, run_sink *s) {
     const tl_pq_vector *d = &c->dict;
     bool text = d->type == TL_PQ_BYTE_ARRAY;
     s->dict.len = text ? d->data_len : (size_t)d->n * (size_t)d->width;
@@ -189,17 +194,21 @@ static tl_status copy_dictionary(tl_pq_cursor *c, run_sink *s) {
     return TL_OK;
 }
 
-static tl_status add_index(const tl_pq_cursor *c, run_sink *s, uint32_t index, int64_t rows) {
+static tl_bytes dictionary_value(const tl_pq_cursor *c, const run_sink *s, int64_t index) {
     const tl_pq_vector *d = &c->dict;
-    if (index >= (uint64_t)d->n) {
-        return tl_fail(s->err, TL_CORRUPT, "an index points outside the dictionary");
-    }
-    size_t width = (size_t)d->width, from = index * width;
+    size_t width = (size_t)d->width, from = (size_t)index * width;
     if (d->type == TL_PQ_BYTE_ARRAY) {
         from = (size_t)d->offsets[index];
         width = (size_t)d->offsets[index + 1] - from;
     }
-    return add_run(s, rows, false, index, (tl_bytes){s->dict.data + from, width});
+    return (tl_bytes){s->dict.data + from, width};
+}
+
+static tl_status add_index(const tl_pq_cursor *c, run_sink *s, uint32_t index, int64_t rows) {
+    if (index >= (uint64_t)c->dict.n) {
+        return tl_fail(s->err, TL_CORRUPT, "an index points outside the dictionary");
+    }
+    return add_run(s, rows, false, index, dictionary_value(c, s, index));
 }
 
 /* Bit-packed indices: equal neighbours become one run. */
@@ -308,11 +317,6 @@ static tl_status collect(tl_pq_cursor *c, run_sink *s) {
         TL_TRY(grow_runs(s));
     }
     s->out->starts[s->out->n_runs] = s->out->n_rows;
-    s->out->n_dict = c->has_dict ? c->dict.n : 0;
-    if (s->other || s->out->n_dict > INT32_MAX) {
-        tl_free(s->out->indices);
-        s->out->indices = NULL;
-    }
     return TL_OK;
 }
 
@@ -326,26 +330,117 @@ tl_status tl_pq_check_flat(const tl_pq_reader *r, int32_t row_group, int32_t lea
                : tl_fail(err, TL_INVALID, "column %d repeats inside a row; only flat columns are read as keys", leaf);
 }
 
-tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out, tl_error *err) {
+/* `gave_up` (may be NULL): values alternate and may come from a dictionary, nothing was made. */
+static tl_status read_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, bool *gave_up, tl_pq_runs *out,
+                           tl_error *err) {
     *out = (tl_pq_runs){.arena = {.limit = r->budget.limit}};
     TL_TRY(tl_pq_check_flat(r, row_group, leaf, err));
     tl_pq_cursor c;
     TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
-    run_sink s = {.out = out, .last_index = NO_INDEX, .limit = r->budget.limit, .err = err};
+    run_sink s = {
+        .out = out, .last_index = NO_INDEX, .limit = r->budget.limit, .few_only = gave_up != NULL, .err = err};
     tl_status status = collect(&c, &s);
     if (status != TL_OK) {
         tl_pq_name_column(r, row_group, leaf, err);
+        tl_pq_runs_free(out);
+    }
+    if (gave_up) {
+        *gave_up = s.gave_up;
+    }
+    tl_pq_cursor_close(&c);
+    return status;
+}
+
+tl_status tl_pq_reader_runs(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out, tl_error *err) {
+    return read_runs(r, row_group, leaf, NULL, out, err);
+}
+
+/* ---- values that alternate ---- */
+
+/* The dictionary's values, and null behind them. */
+static tl_status place_values(const tl_pq_cursor *c, run_sink *s) {
+    tl_pq_runs *o = s->out;
+    int64_t n = c->dict.n;
+    o->values = tl_alloc_array((size_t)n + 1, sizeof *o->values);
+    o->is_null = tl_calloc((size_t)n + 1, 1);
+    if (!o->values || !o->is_null) {
+        return tl_fail_memory(s->err, (size_t)n * sizeof *o->values);
+    }
+    TL_TRY(copy_dictionary(c, s));
+    for (int64_t i = 0; i < n; i++) {
+        o->values[i] = dictionary_value(c, s, i);
+    }
+    o->values[n] = (tl_bytes){0};
+    o->is_null[n] = 1;
+    o->n_runs = n + 1;
+    return TL_OK;
+}
+
+/* *fits is false when some values are not from the dictionary, or when that is no smaller than the rows are many. */
+static tl_status collect_places(tl_pq_cursor *c, run_sink *s, bool *fits) {
+    tl_pq_vector *v = &c->indices;
+    TL_TRY(tl_pq_page_dictionary(c, s->err));
+    *fits = c->has_dict && c->dict.n <= c->n_rows / SHORT_RUN;
+    if (!*fits) {
+        return TL_OK;
+    }
+    TL_TRY(place_values(c, s));
+    s->out->places = tl_alloc_array((size_t)c->n_rows, sizeof *s->out->places);
+    if (!s->out->places) {
+        return tl_fail_memory(s->err, (size_t)c->n_rows * sizeof *s->out->places);
+    }
+    while (s->out->n_rows < c->n_rows) {
+        tl_pq_page page;
+        TL_TRY(tl_pq_page_next(c, &page, s->err));
+        *fits = tl_pq_page_indexed(&page);
+        if (!*fits) {
+            return TL_OK;
+        }
+        tl_pq_vector_clear(v);
+        TL_TRY(tl_pq_page_decode(c, &page, v, s->err));
+        int32_t *places = s->out->places + s->out->n_rows;
+        memcpy(places, v->values, (size_t)v->n * sizeof *places);
+        for (int64_t i = 0; v->has_validity && i < v->n; i++) {
+            places[i] = tl_bit(v->validity, i) ? places[i] : (int32_t)(s->out->n_runs - 1);
+        }
+        s->out->n_rows += v->n;
+    }
+    return TL_OK;
+}
+
+static tl_status read_places(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out, bool *fits,
+                             tl_error *err) {
+    *out = (tl_pq_runs){.arena = {.limit = r->budget.limit}};
+    tl_pq_cursor c;
+    TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
+    run_sink s = {.out = out, .err = err};
+    tl_status status = collect_places(&c, &s, fits);
+    if (status != TL_OK) {
+        tl_pq_name_column(r, row_group, leaf, err);
+    }
+    if (status != TL_OK || !*fits) {
         tl_pq_runs_free(out);
     }
     tl_pq_cursor_close(&c);
     return status;
 }
 
+tl_status tl_pq_reader_runs_or_places(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_runs *out,
+                                      tl_error *err) {
+    bool gave_up = false, fits = false;
+    tl_status status = read_runs(r, row_group, leaf, &gave_up, out, err);
+    if (!gave_up) {
+        return status;
+    }
+    TL_TRY(read_places(r, row_group, leaf, out, &fits, err));
+    return fits ? TL_OK : read_runs(r, row_group, leaf, NULL, out, err);
+}
+
 void tl_pq_runs_free(tl_pq_runs *runs) {
     tl_free(runs->starts);
     tl_free(runs->is_null);
     tl_free(runs->values);
-    tl_free(runs->indices);
+    tl_free(runs->places);
     tl_arena_free(&runs->arena);
     *runs = (tl_pq_runs){0};
 }

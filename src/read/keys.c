@@ -134,17 +134,29 @@ static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, bool 
     return status;
 }
 
-static tl_status scratch_times(tl_key_scratch *s, int64_t n, int64_t **out, tl_error *err) {
-    if (n > s->cap) {
-        tl_free(s->times);
-        s->cap = 0;
-        s->times = tl_alloc_array((size_t)n, sizeof *s->times);
-        if (!s->times) {
-            return tl_fail_memory(err, (size_t)n * sizeof *s->times);
+static tl_status grow_scratch(int64_t **buffer, int64_t *cap, int64_t n, tl_error *err) {
+    if (n > *cap) {
+        tl_free(*buffer);
+        *cap = 0;
+        *buffer = tl_alloc_array((size_t)n, sizeof **buffer);
+        if (!*buffer) {
+            return tl_fail_memory(err, (size_t)n * sizeof **buffer);
         }
-        s->cap = n;
+        *cap = n;
     }
-    *out = s->times;
+    return TL_OK;
+}
+
+/* Where times are kept: in the caller's buffer, or a block. */
+static tl_status keep_times(key_reader *r, int64_t n, int64_t **out, tl_error *err) {
+    if (!r->request->times) {
+        return tl_spans_block(r->out, n, out, err);
+    }
+    if (n > r->room) {
+        return tl_fail(err, TL_CORRUPT, "its row groups have more rows than the file");
+    }
+    *out = r->request->times + (r->request->n_times - r->room);
+    r->room -= n;
     return TL_OK;
 }
 
@@ -155,8 +167,14 @@ static tl_status place_times(key_reader *r, int64_t n_rows, bool whole, int64_t 
         *out = r->request->times + (r->request->n_times - r->room);
         return n_rows <= r->room ? TL_OK : tl_fail(err, TL_CORRUPT, "its row groups have more rows than the file");
     }
-    *kept = !r->request->scratch;
-    return *kept ? tl_spans_block(r->out, n_rows, out, err) : scratch_times(r->request->scratch, n_rows, out, err);
+    tl_key_scratch *scratch = r->request->scratch;
+    *kept = !scratch;
+    if (*kept) {
+        return tl_spans_block(r->out, n_rows, out, err);
+    }
+    TL_TRY(grow_scratch(&scratch->times, &scratch->cap, n_rows, err));
+    *out = scratch->times;
+    return TL_OK;
 }
 
 /* Times of the spans from `from` on. When they are a small part of the group's rows only theirs are kept. */
@@ -174,7 +192,7 @@ static tl_status read_times(key_reader *r, int64_t from, int64_t n_rows, tl_erro
     if (kept && r->request->times) {
         r->room -= n_rows;
     }
-    TL_TRY(kept ? TL_OK : tl_spans_block(r->out, wanted, &own, err));
+    TL_TRY(kept ? TL_OK : keep_times(r, wanted, &own, err));
     for (int64_t i = from; i < r->out->n; i++) {
         tl_span *span = &r->out->items[i];
         span->times = all + span->row;
@@ -223,6 +241,10 @@ static tl_status read_ingests(key_reader *r, int64_t n_rows, tl_error *err) {
 
 static void move_to_row(key_reader *r, int64_t row) {
     for (int32_t c = 0; c < r->contract->n_series; c++) {
+        if (r->runs[c].places) {
+            r->at[c] = r->runs[c].places[row];
+            continue;
+        }
         int64_t lo = 0, hi = r->runs[c].n_runs - 1;
         while (lo < hi) {
             int64_t mid = lo + (hi - lo + 1) / 2;
@@ -236,46 +258,77 @@ static void move_to_row(key_reader *r, int64_t row) {
     }
 }
 
-/* Spans of the wanted series; `rows` of each still those of the scatter. */
-static tl_status scattered_spans(key_reader *r, const tl_scatter *s, int64_t *wanted_rows, tl_error *err) {
-    *wanted_rows = 0;
+/* Spans of the wanted series, and where the rows of each series begin among those of the wanted ones (-1 = not one of
+ * them), n_series + 1. */
+static tl_status scattered_spans(key_reader *r, const tl_scatter *s, int32_t *begins, tl_error *err) {
+    int32_t at = 0;
     for (int32_t i = 0; i < s->n_series; i++) {
         bool wanted;
         tl_span *span;
-        move_to_row(r, s->rows[s->starts[i]]);
+        begins[i] = -1;
+        if (s->counts[i] == 0) {
+            continue;
+        }
+        move_to_row(r, s->firsts[i]);
         TL_TRY(current_key(r, &wanted, err));
         if (wanted) {
-            TL_TRY(add_span(r, r->out->n + (r->request->only ? 1 : s->n_series), 0, s->starts[i + 1] - s->starts[i],
-                            &span, err));
-            span->rows = s->rows + s->starts[i];
-            *wanted_rows += span->n;
+            TL_TRY(add_span(r, r->out->n + (r->request->only ? 1 : s->n_series), 0, s->counts[i], &span, err));
+            begins[i] = at;
+            at += s->counts[i];
         }
     }
+    begins[s->n_series] = at;
     return TL_OK;
 }
 
-/* Times and rows of the spans from `from` on, gathered. */
-static tl_status gather_times(key_reader *r, int64_t from, int64_t n_rows, int64_t wanted, tl_error *err) {
-    int64_t *all, *times, *block;
+/* Times and rows of the spans from `from` on, in `begins` order, put in order. They are written here and there, so in
+ * memory that is used again and again and thus near; what is kept is copied. */
+static tl_status gather_times(key_reader *r, const tl_scatter *s, int64_t from, int64_t n_rows, int32_t *begins,
+                              tl_error *err) {
+    tl_key_scratch own = {0}, *scratch = r->request->scratch ? r->request->scratch : &own;
+    int64_t *all, *times, *block, wanted = begins[s->n_series];
     bool kept, stepped;
     TL_TRY(place_times(r, n_rows, false, &all, &kept, err));
     TL_TRY(decode_times(r, n_rows, all, false, &stepped, err));
-    TL_TRY(tl_spans_block(r->out, wanted, &times, err));
+    TL_TRY(keep_times(r, wanted, &times, err));
     TL_TRY(tl_spans_block(r->out, wanted / 2 + 1, &block, err));
-    int32_t *rows = (int32_t *)block;
-    for (int64_t i = from; i < r->out->n; i++) {
-        tl_span *span = &r->out->items[i];
-        for (int32_t k = 0; k < span->n; k++) {
-            rows[k] = span->rows[k];
-            times[k] = all[rows[k]];
+    TL_TRY(grow_scratch(&scratch->gathered, &scratch->cap_gathered, wanted + wanted / 2 + 1, err));
+    int64_t *some = scratch->gathered;
+    int32_t *rows = (int32_t *)block, *some_rows = (int32_t *)(some + wanted);
+    for (int32_t i = 0; i < (int32_t)n_rows; i++) {
+        int32_t at = begins[s->keys[i]];
+        if (at >= 0) {
+            some[at] = all[i];
+            some_rows[at] = i;
+            begins[s->keys[i]] = at + 1;
         }
-        span->rows = rows;
-        span->times = times;
-        rows += span->n;
-        times += span->n;
-        TL_TRY(tl_span_finish(r->out, span, err));
     }
-    return TL_OK;
+    tl_status status = TL_OK;
+    for (int64_t i = from; i < r->out->n && status == TL_OK; i++) {
+        tl_span *span = &r->out->items[i];
+        status = tl_span_sort(span, some, some_rows, err);
+        memcpy(times, some, (size_t)span->n * sizeof *times);
+        memcpy(rows, some_rows, (size_t)span->n * sizeof *rows);
+        span->times = times;
+        span->rows = rows;
+        times += span->n;
+        rows += span->n;
+        some += span->n;
+        some_rows += span->n;
+    }
+    tl_free(own.gathered);
+    return status;
+}
+
+static tl_status scattered(key_reader *r, const tl_scatter *s, int64_t n_rows, tl_error *err) {
+    int64_t from = r->out->n;
+    int32_t *begins = tl_alloc_array((size_t)s->n_series + 1, sizeof *begins);
+    tl_status status = begins ? scattered_spans(r, s, begins, err) : tl_fail_memory(err, (size_t)s->n_series * 4);
+    if (status == TL_OK && r->out->n > from) {
+        status = gather_times(r, s, from, n_rows, begins, err);
+    }
+    tl_free(begins);
+    return status;
 }
 
 /* ---- a row group ---- */
@@ -284,22 +337,34 @@ static tl_status read_runs(key_reader *r, tl_error *err) {
     for (int32_t c = 0; c < r->contract->n_series; c++) {
         r->at[c] = 0;
         if (r->leaves[c] >= 0) {
-            TL_TRY(tl_pq_reader_runs(r->f->parquet, r->group, r->leaves[c], &r->runs[c], err));
+            TL_TRY(tl_pq_reader_runs_or_places(r->f->parquet, r->group, r->leaves[c], &r->runs[c], err));
         }
     }
     return TL_OK;
 }
 
+/* Series that do not come back in spite of values that do: columns whose values alternate as runs after all. */
+static tl_status only_runs(key_reader *r, tl_error *err) {
+    for (int32_t c = 0; c < r->contract->n_series; c++) {
+        if (r->runs[c].places) {
+            tl_pq_runs_free(&r->runs[c]);
+            TL_TRY(tl_pq_reader_runs(r->f->parquet, r->group, r->leaves[c], &r->runs[c], err));
+        }
+        r->at[c] = 0;
+    }
+    return TL_OK;
+}
+
 static tl_status spans_with_times(key_reader *r, int64_t n_rows, tl_error *err) {
-    int64_t from = r->out->n, wanted;
+    int64_t from = r->out->n;
     bool found = false;
     tl_scatter scatter = {0};
     tl_status status = tl_scatter_make(r->runs, r->contract->n_series, n_rows, &scatter, &found, err);
     if (status == TL_OK && found) {
-        status = scattered_spans(r, &scatter, &wanted, err);
-        status = status == TL_OK && r->out->n > from ? gather_times(r, from, n_rows, wanted, err) : status;
+        status = scattered(r, &scatter, n_rows, err);
     } else if (status == TL_OK) {
-        status = group_spans(r, n_rows, err);
+        status = only_runs(r, err);
+        status = status == TL_OK ? group_spans(r, n_rows, err) : status;
         status = status == TL_OK && r->out->n > from ? read_times(r, from, n_rows, err) : status;
     }
     tl_scatter_free(&scatter);

@@ -27,6 +27,8 @@ typedef struct tl_key_scratch {
     tl_pq_steps steps;
     int64_t *times;
     int64_t cap;
+    int64_t *gathered; /* times, rows behind them */
+    int64_t cap_gathered;
 } tl_key_scratch;
 void tl_key_scratch_free(tl_key_scratch *s);
 
@@ -96,9 +98,11 @@ void tl_spans_free(tl_spans *s);
 tl_status tl_spans_block(tl_spans *s, int64_t n, int64_t **out, tl_error *err) TL_CHECKED;
 /* Room for one more, and for `hint` in all where so many are to be expected. */
 tl_status tl_spans_reserve(tl_spans *s, int64_t hint, tl_error *err) TL_CHECKED;
-/* Sets min, max and repeats of a span that has rows (or none) and times as they stand there, in any order: afterwards
- * they ascend. */
+/* Sets min, max and repeats of a span whose rows stand together and whose times stand as in the file: afterwards they
+ * ascend, in memory of the spans where they did not. */
 tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) TL_CHECKED;
+/* The same for a span whose times and rows (n each) may be moved. */
+tl_status tl_span_sort(tl_span *span, int64_t *times, int32_t *rows, tl_error *err) TL_CHECKED;
 /* Gives spans [from, s->n) of a row group, whose rows ascend and do not overlap, their part of its times. */
 tl_status tl_spans_take_steps(tl_spans *s, int64_t from, const tl_pq_steps *steps, tl_error *err) TL_CHECKED;
 /* The times of a span with steps, into out[n]. */
@@ -106,14 +110,16 @@ void tl_span_write_times(const tl_span *span, int64_t *out);
 
 /* ---- series that alternate (scatter.c) ---- */
 
-/* Rows of a row group by their series: series i has rows[starts[i] .. starts[i + 1]), ascending. */
+/* Rows of a row group by their series. */
 typedef struct tl_scatter {
-    int32_t n_series;
-    int32_t *starts;
-    int32_t *rows;
+    int32_t n_series;    /* some may have no row */
+    const int32_t *keys; /* of each row its series */
+    int32_t *counts;     /* rows of each series */
+    int32_t *firsts;     /* the first row of each that has any */
+    int32_t *own;        /* what `keys` is where it is not of the runs */
 } tl_scatter;
-/* From the runs of the key columns (no runs = null in all rows). *found is false when series mostly do not come back:
- * then nothing is made. */
+/* From the runs of the key columns (no runs = null in all rows), which outlive it. *found is false when series mostly
+ * do not come back: then nothing is made. */
 tl_status tl_scatter_make(const tl_pq_runs *runs, int32_t n_columns, int64_t n_rows, tl_scatter *out, bool *found,
                           tl_error *err) TL_CHECKED;
 void tl_scatter_free(tl_scatter *s);

@@ -61,16 +61,9 @@ static tl_status number_pair(pairs *p, int32_t a, int32_t b, int32_t *out, tl_er
     return TL_OK;
 }
 
-/* A number for the value of each run of a column: its place in the dictionary, or the order in which it came first.
- * Given up when there are more than `most` values. */
+/* A number for the value of each run of a column: the order in which it came first. Given up when there are more than
+ * `most` values. */
 static tl_status number_runs(const tl_pq_runs *runs, int64_t most, int32_t *out, int64_t *n_values, tl_error *err) {
-    if (runs->indices) {
-        *n_values = runs->n_dict + 1;
-        for (int64_t i = 0; i < runs->n_runs && *n_values <= most; i++) {
-            out[i] = runs->is_null[i] ? (int32_t)runs->n_dict : runs->indices[i];
-        }
-        return TL_OK;
-    }
     tl_series_set set = {0};
     tl_status status = TL_OK;
     for (int64_t i = 0; i < runs->n_runs && status == TL_OK && set.n < most; i++) {
@@ -85,28 +78,35 @@ static tl_status number_runs(const tl_pq_runs *runs, int64_t most, int32_t *out,
     return status;
 }
 
-static void spread(const tl_pq_runs *runs, const int32_t *values, int32_t *rows) {
-    for (int64_t i = 0; i < runs->n_runs; i++) {
+/* Numbers of the values of all rows, from runs. */
+static tl_status number_rows(const tl_pq_runs *runs, int64_t most, int32_t *rows, int64_t *n_values, tl_error *err) {
+    int32_t *values = tl_alloc_array((size_t)runs->n_runs, sizeof *values);
+    if (!values) {
+        return tl_fail_memory(err, (size_t)runs->n_runs * sizeof *values);
+    }
+    tl_status status = number_runs(runs, most, values, n_values, err);
+    for (int64_t i = 0; i < runs->n_runs && status == TL_OK && *n_values <= most; i++) {
         for (int64_t row = runs->starts[i]; row < runs->starts[i + 1]; row++) {
             rows[row] = values[i];
         }
     }
+    tl_free(values);
+    return status;
 }
 
-/* Keys become numbers of the pair that they and the next column are. */
-static tl_status join(int32_t *keys, const int32_t *column, int64_t n_rows, int64_t most, int64_t *n_keys,
-                      tl_error *err) {
+/* Numbers of the pairs that keys and the next column are, in `out`, which may be either of them. */
+static tl_status join(const int32_t *keys, const int32_t *column, int64_t n_rows, int64_t most, int32_t *out,
+                      int64_t *n_keys, tl_error *err) {
     pairs p = {0};
     tl_status status = TL_OK;
-    int32_t before = 0;
+    int32_t last_key = -1, last_value = -1, number = 0;
     for (int64_t i = 0; i < n_rows && status == TL_OK && p.n <= most; i++) {
-        int32_t now = keys[i];
-        if (i > 0 && now == before && column[i] == column[i - 1]) {
-            keys[i] = keys[i - 1];
-        } else {
-            status = number_pair(&p, now, column[i], &keys[i], err);
+        if (keys[i] != last_key || column[i] != last_value) {
+            last_key = keys[i];
+            last_value = column[i];
+            status = number_pair(&p, last_key, last_value, &number, err);
         }
-        before = now;
+        out[i] = number;
     }
     *n_keys = p.n;
     tl_free(p.keys);
@@ -114,87 +114,92 @@ static tl_status join(int32_t *keys, const int32_t *column, int64_t n_rows, int6
     return status;
 }
 
-/* Numbers of the rows' keys, column by column; given up when there are more than `most`. */
-static tl_status number_keys(const tl_pq_runs *runs, int32_t n_columns, int64_t n_rows, int64_t most, int32_t *values,
-                             int32_t *column, int32_t *keys, int64_t *n_keys, tl_error *err) {
-    bool any = false;
-    for (int32_t c = 0; c < n_columns && (!any || *n_keys <= most); c++) {
-        int64_t n_values = 0;
-        if (runs[c].n_runs == 0) {
-            continue;
-        }
-        TL_TRY(number_runs(&runs[c], most, values, &n_values, err));
-        if (n_values > most) {
-            *n_keys = n_values;
-            return TL_OK;
-        }
-        spread(&runs[c], values, any ? column : keys);
-        *n_keys = n_values;
-        TL_TRY(any ? join(keys, column, n_rows, most, n_keys, err) : TL_OK);
-        any = true;
+/* One more column; `own` and `column` have room for a number a row. */
+static tl_status add_column(const tl_pq_runs *runs, int64_t n_rows, int64_t most, bool first, int32_t *column,
+                            tl_scatter *out, int64_t *n_keys, tl_error *err) {
+    int64_t n_values = runs->n_runs;
+    const int32_t *values = runs->places;
+    if (!values) {
+        values = first ? out->own : column;
+        TL_TRY(number_rows(runs, most, first ? out->own : column, &n_values, err));
     }
+    if (first || n_values > most) {
+        out->keys = values;
+        *n_keys = n_values;
+        return TL_OK;
+    }
+    TL_TRY(join(out->keys, values, n_rows, most, out->own, n_keys, err));
+    out->keys = out->own;
     return TL_OK;
 }
 
-/* Rows by key, those of a key in their order. */
-static void count_out(const int32_t *keys, int64_t n_rows, int64_t n_keys, tl_scatter *out) {
-    int32_t *starts = out->starts; /* n_keys + 2 */
-    memset(starts, 0, (size_t)(n_keys + 2) * sizeof *starts);
-    for (int64_t i = 0; i < n_rows; i++) {
-        starts[keys[i] + 2]++;
-    }
-    for (int64_t k = 2; k < n_keys + 2; k++) {
-        starts[k] += starts[k - 1];
-    }
-    for (int64_t i = 0; i < n_rows; i++) { /* starts[k + 1] moves from the begin of k to its end */
-        out->rows[starts[keys[i] + 1]++] = (int32_t)i;
-    }
-    int32_t n = 0;
-    for (int64_t k = 0; k < n_keys; k++) { /* without keys that have no rows */
-        if (starts[k] < starts[k + 1]) {
-            starts[n++] = starts[k];
+/* Numbers of the rows' keys, column by column; given up when there are more than `most`. */
+static tl_status number_keys(const tl_pq_runs *runs, int32_t n_columns, int64_t n_rows, int64_t most, tl_scatter *out,
+                             int64_t *n_keys, tl_error *err) {
+    int32_t *column = n_columns > 1 ? tl_alloc_array((size_t)n_rows, sizeof *column) : NULL;
+    tl_status status = column || n_columns == 1 ? TL_OK : tl_fail_memory(err, (size_t)n_rows * sizeof *column);
+    for (int32_t c = 0; c < n_columns && status == TL_OK && *n_keys <= most; c++) {
+        if (runs[c].n_runs > 0) {
+            status = add_column(&runs[c], n_rows, most, !out->keys, column, out, n_keys, err);
         }
     }
-    starts[n] = (int32_t)n_rows;
-    out->n_series = n;
+    tl_free(column);
+    return status;
+}
+
+static tl_status count_out(int64_t n_rows, int64_t n_keys, tl_scatter *out, tl_error *err) {
+    out->counts = tl_calloc((size_t)n_keys, sizeof *out->counts);
+    out->firsts = tl_alloc_array((size_t)n_keys, sizeof *out->firsts);
+    if (!out->counts || !out->firsts) {
+        return tl_fail_memory(err, (size_t)n_keys * sizeof *out->counts);
+    }
+    for (int64_t i = 0; i < n_rows; i++) {
+        int32_t k = out->keys[i];
+        if (out->counts[k]++ == 0) {
+            out->firsts[k] = (int32_t)i;
+        }
+    }
+    out->n_series = (int32_t)n_keys;
+    return TL_OK;
+}
+
+/* Runs of the column that has most. */
+static int64_t most_runs(const tl_pq_runs *runs, int32_t n_columns) {
+    int64_t n = 0;
+    for (int32_t c = 0; c < n_columns; c++) {
+        int64_t of_column = runs[c].places ? runs[c].n_rows : runs[c].n_runs;
+        n = of_column > n ? of_column : n;
+    }
+    return n;
 }
 
 tl_status tl_scatter_make(const tl_pq_runs *runs, int32_t n_columns, int64_t n_rows, tl_scatter *out, bool *found,
                           tl_error *err) {
     *out = (tl_scatter){0};
     *found = false;
-    int64_t n_runs = 0, n_keys = 0, most;
-    for (int32_t c = 0; c < n_columns; c++) {
-        n_runs = runs[c].n_runs > n_runs ? runs[c].n_runs : n_runs;
-    }
+    int64_t n_runs = most_runs(runs, n_columns), most = n_runs / RUNS_A_SERIES, n_keys = 0;
     if (n_rows > INT32_MAX || n_runs < n_rows / RUNS_A_SERIES || n_runs < RUNS_LEAST) {
         return TL_OK; /* series stand together already */
     }
-    most = n_runs / RUNS_A_SERIES;
-    int32_t *values = tl_alloc_array((size_t)n_runs, sizeof *values),
-            *keys = tl_alloc_array((size_t)n_rows, sizeof *keys);
-    int32_t *column = n_columns > 1 ? tl_alloc_array((size_t)n_rows, sizeof *column) : NULL;
-    tl_status status = values && keys && (column || n_columns == 1) ? TL_OK : tl_fail_memory(err, (size_t)n_rows * 12);
+    bool own = n_columns > 1 || !runs[0].places;
+    out->own = own ? tl_alloc_array((size_t)n_rows, sizeof *out->own) : NULL;
+    tl_status status = out->own || !own ? TL_OK : tl_fail_memory(err, (size_t)n_rows * sizeof *out->own);
     if (status == TL_OK) {
-        status = number_keys(runs, n_columns, n_rows, most, values, column, keys, &n_keys, err);
+        status = number_keys(runs, n_columns, n_rows, most, out, &n_keys, err);
     }
     *found = status == TL_OK && n_keys <= most;
     if (*found) {
-        out->starts = tl_alloc_array((size_t)n_keys + 2, sizeof *out->starts);
-        out->rows = tl_alloc_array((size_t)n_rows, sizeof *out->rows);
-        status = out->starts && out->rows ? TL_OK : tl_fail_memory(err, (size_t)(n_rows + n_keys) * sizeof *out->rows);
+        status = count_out(n_rows, n_keys, out, err);
     }
-    if (*found && status == TL_OK) {
-        count_out(keys, n_rows, n_keys, out);
+    if (!*found || status != TL_OK) {
+        tl_scatter_free(out);
     }
-    tl_free(values);
-    tl_free(keys);
-    tl_free(column);
     return status;
 }
 
 void tl_scatter_free(tl_scatter *s) {
-    tl_free(s->starts);
-    tl_free(s->rows);
+    tl_free(s->counts);
+    tl_free(s->firsts);
+    tl_free(s->own);
     *s = (tl_scatter){0};
 }

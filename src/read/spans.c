@@ -2,7 +2,6 @@
  * Spans: memory, and times in order. Comes in: times of a span as they stand in the file. Goes out: times that ascend,
  * by number or by steps.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "read/read_internal.h"
@@ -21,6 +20,7 @@ void tl_key_scratch_free(tl_key_scratch *s) {
     tl_pq_codec_state_free(&s->codec);
     tl_pq_steps_free(&s->steps);
     tl_free(s->times);
+    tl_free(s->gathered);
     *s = (tl_key_scratch){0};
 }
 
@@ -57,38 +57,64 @@ typedef struct timed {
     int32_t row;
 } timed;
 
-static int by_time(const void *a, const void *b) {
-    const timed *x = a, *y = b;
-    if (x->time != y->time) {
-        return x->time < y->time ? -1 : 1;
+/* Where the ascending run that begins at `from` ends. */
+static int32_t run_end(const timed *t, int32_t from, int32_t n) {
+    int32_t to = from + 1;
+    while (to < n && t[to - 1].time <= t[to].time) {
+        to++;
     }
-    return x->row < y->row ? -1 : x->row > y->row;
+    return to;
 }
 
-/* Foreign files: times and rows of their own, in order. */
-static tl_status sort_span(tl_spans *s, tl_span *span, tl_error *err) {
-    timed *pairs = tl_alloc_array((size_t)span->n, sizeof *pairs);
-    int64_t *block = NULL; /* times, then rows */
-    tl_status status = pairs ? tl_spans_block(s, span->n + (span->n + 1) / 2, &block, err)
-                             : tl_fail_memory(err, (size_t)span->n * sizeof *pairs);
-    if (status != TL_OK) {
-        tl_free(pairs);
-        return status;
+static void merge(const timed *a, const timed *a_end, const timed *b, const timed *b_end, timed *out) {
+    while (a < a_end && b < b_end) {
+        *out++ = b->time < a->time ? *b++ : *a++;
     }
-    for (int32_t i = 0; i < span->n; i++) {
-        pairs[i] = (timed){span->times[i], span->rows ? span->rows[i] : i};
+    memcpy(out, a, (size_t)(a_end - a) * sizeof *a);
+    memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
+}
+
+/* Runs that are there are merged, two by two. Equal times keep their order. The result is in `t` or in `other`. */
+static timed *sort_runs(timed *t, timed *other, int32_t n) {
+    for (bool sorted = n < 2; !sorted;) {
+        sorted = true;
+        for (int32_t from = 0; from < n;) {
+            int32_t mid = run_end(t, from, n), to = mid < n ? run_end(t, mid, n) : n;
+            merge(t + from, t + mid, t + mid, t + to, other + from);
+            sorted = sorted && from == 0 && to == n;
+            from = to;
+        }
+        timed *swap = t;
+        t = other;
+        other = swap;
     }
-    qsort(pairs, (size_t)span->n, sizeof *pairs, by_time);
-    int32_t *rows = (int32_t *)(block + span->n);
-    for (int32_t i = 0; i < span->n; i++) {
-        block[i] = pairs[i].time;
-        rows[i] = pairs[i].row;
-        span->repeats = span->repeats || (i > 0 && block[i] == block[i - 1]);
+    return t;
+}
+
+/* Times mostly ascend, with late ones between: those are taken out, sorted, and merged in again. `room` has space for
+ * twice as many. */
+static void sort_late(int64_t *times, int32_t *rows, int32_t n, timed *room) {
+    int32_t kept = 0, late = 0;
+    int64_t last = INT64_MIN;
+    for (int32_t i = 0; i < n; i++) {
+        if (times[i] < last) {
+            room[late++] = (timed){times[i], rows[i]};
+        } else {
+            last = times[kept] = times[i];
+            rows[kept++] = rows[i];
+        }
     }
-    span->times = block;
-    span->rows = rows;
-    tl_free(pairs);
-    return TL_OK;
+    const timed *sorted = sort_runs(room, room + late, late);
+    for (int32_t to = n; late > 0;) {
+        to--;
+        if (kept > 0 && times[kept - 1] > sorted[late - 1].time) {
+            times[to] = times[--kept];
+            rows[to] = rows[kept];
+        } else {
+            times[to] = sorted[--late].time;
+            rows[to] = sorted[late].row;
+        }
+    }
 }
 
 /* Bit 63 of a - b without overflow: set where a < b. In plain bit operations compilers compare several at once. */
@@ -97,21 +123,52 @@ static uint64_t below(int64_t a, int64_t b) {
     return (x & ~y) | ((x | ~y) & (x - y));
 }
 
-tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) {
-    const int64_t *t = span->times;
-    uint64_t falls = 0, rises = ~UINT64_C(0);
-    for (int64_t i = 1; i < span->n; i++) {
-        falls |= below(t[i], t[i - 1]);
-        rises &= below(t[i - 1], t[i]);
+static bool falls(const int64_t *t, int32_t n) {
+    uint64_t any = 0;
+    for (int32_t i = 1; i < n; i++) {
+        any |= below(t[i], t[i - 1]);
     }
-    span->repeats = span->n > 1 && !(rises >> 63);
-    if (falls >> 63) {
-        span->repeats = false;
-        TL_TRY(sort_span(s, span, err));
+    return any >> 63;
+}
+
+static void set_bounds(tl_span *span) {
+    uint64_t rises = ~UINT64_C(0);
+    for (int32_t i = 1; i < span->n; i++) {
+        rises &= below(span->times[i - 1], span->times[i]);
     }
+    span->repeats = !(rises >> 63);
     span->min = span->times[0];
     span->max = span->times[span->n - 1];
+}
+
+tl_status tl_span_sort(tl_span *span, int64_t *times, int32_t *rows, tl_error *err) {
+    if (falls(times, span->n)) {
+        timed *room = tl_alloc_array((size_t)span->n * 2, sizeof *room);
+        if (!room) {
+            return tl_fail_memory(err, (size_t)span->n * sizeof *room);
+        }
+        sort_late(times, rows, span->n, room);
+        tl_free(room);
+    }
+    span->times = times;
+    span->rows = rows;
+    set_bounds(span);
     return TL_OK;
+}
+
+tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) {
+    int64_t *times;
+    if (!falls(span->times, span->n)) {
+        set_bounds(span);
+        return TL_OK;
+    }
+    TL_TRY(tl_spans_block(s, span->n + (span->n + 1) / 2, &times, err));
+    int32_t *rows = (int32_t *)(times + span->n);
+    memcpy(times, span->times, (size_t)span->n * sizeof *times);
+    for (int32_t i = 0; i < span->n; i++) {
+        rows[i] = i;
+    }
+    return tl_span_sort(span, times, rows, err);
 }
 
 /* ---- steps ---- */
