@@ -77,7 +77,7 @@ import sys, timelake, pyarrow.parquet as pq
 lake = timelake.Lake(sys.argv[1])
 t = lake.create_table("readings", pq.read_schema(sys.argv[2]), time_column="time", series_key=["machine"], chunk="day", dedup=True)
 for path in sys.argv[2:]:
-    t.append(pq.read_table(path))
+    t.append(pq.read_table(path), maintain=False)
 """
 
 OTHERS = {

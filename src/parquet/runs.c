@@ -307,10 +307,16 @@ static tl_status runs_of_values(tl_pq_cursor *c, const tl_pq_page *page, run_sin
     return TL_OK;
 }
 
+/* A dictionary that is much smaller than the rows are many. */
+static bool few_values(const tl_pq_cursor *c) {
+    return c->has_dict && c->dict.n <= c->n_rows / SHORT_RUN;
+}
+
 static tl_status collect(tl_pq_cursor *c, run_sink *s) {
     while (s->out->n_rows < c->n_rows) {
         tl_pq_page page;
         TL_TRY(tl_pq_page_next(c, &page, s->err));
+        s->few_only = s->few_only && few_values(c);
         TL_TRY(tl_pq_page_indexed(&page) ? runs_of_indices(c, &page, s) : runs_of_values(c, &page, s));
     }
     if (!s->out->starts) {
@@ -376,11 +382,11 @@ static tl_status place_values(const tl_pq_cursor *c, run_sink *s) {
     return TL_OK;
 }
 
-/* *fits is false when some values are not from the dictionary, or when that is no smaller than the rows are many. */
+/* *fits is false when some values are not from the dictionary. */
 static tl_status collect_places(tl_pq_cursor *c, run_sink *s, bool *fits) {
     tl_pq_vector *v = &c->indices;
     TL_TRY(tl_pq_page_dictionary(c, s->err));
-    *fits = c->has_dict && c->dict.n <= c->n_rows / SHORT_RUN;
+    *fits = few_values(c);
     if (!*fits) {
         return TL_OK;
     }

@@ -8,6 +8,9 @@
 
 #include "read/read_internal.h"
 
+/* Steps are not worth their memory for spans of fewer rows. */
+#define ROWS_A_STEP 4
+
 /* ---- the columns of a row group ---- */
 
 typedef struct key_reader {
@@ -24,7 +27,8 @@ typedef struct key_reader {
     int64_t *at;       /* current run of each */
     int64_t *times, *ingests;
     int64_t ingest;
-    int64_t room; /* rows that request->times still takes */
+    int64_t room;           /* rows that request->times still takes */
+    const int64_t *decoded; /* the group's times in scratch, when they were needed to tell which rows matter */
     tl_buf key;
 } key_reader;
 
@@ -32,8 +36,29 @@ static const tl_pq_schema_element *element(const key_reader *r, int32_t leaf) {
     return &r->f->meta->schema[r->f->leaves[leaf].element];
 }
 
-/* The key of the current runs in r->key; *wanted says whether it passes `only`. */
+/* Is the value of the first key column in the wanted range? */
+static tl_status in_range(const key_reader *r, tl_bytes value, bool *out, tl_error *err) {
+    const tl_type *type = &r->schema->fields[r->contract->series[0]].type;
+    const tl_key_range *range = r->request->range;
+    int order = 0;
+    if (!value.data) {
+        *out = !range->from.data;
+        return TL_OK;
+    }
+    if (range->from.data) {
+        TL_TRY(tl_value_compare(type, value, range->from, &order, err));
+    }
+    *out = order >= 0;
+    if (*out && range->to.data) {
+        TL_TRY(tl_value_compare(type, value, range->to, &order, err));
+        *out = order < 0;
+    }
+    return TL_OK;
+}
+
+/* The key of the current runs in r->key; *wanted says whether it is one that matters. */
 static tl_status current_key(key_reader *r, bool *wanted, tl_error *err) {
+    const tl_key_request *q = r->request;
     r->key.len = 0;
     *wanted = true;
     for (int32_t c = 0; c < r->contract->n_series; c++) {
@@ -45,13 +70,20 @@ static tl_status current_key(key_reader *r, bool *wanted, tl_error *err) {
             value = runs->values[r->at[c]];
             value.data = value.data ? value.data : (const uint8_t *)"";
         }
+        if (c == 0 && q->range) {
+            TL_TRY(in_range(r, value, wanted, err));
+            if (!*wanted) {
+                return TL_OK;
+            }
+        }
         TL_TRY(r->leaves[c] >= 0 ? tl_key_piece(type, element(r, r->leaves[c]), value, &r->key, err)
                                  : tl_key_piece_of_value(type, value, &r->key, err));
-        if (r->request->only && r->request->only[c].data) {
+        if (q->only && q->only[c].data) {
             tl_bytes piece = {r->key.data + from, r->key.len - from};
-            *wanted = *wanted && tl_bytes_equal(piece, r->request->only[c]);
+            *wanted = *wanted && tl_bytes_equal(piece, q->only[c]);
         }
     }
+    *wanted = *wanted && (!q->among || tl_series_find(q->among, (tl_bytes){r->key.data, r->key.len}) >= 0);
     return TL_OK;
 }
 
@@ -69,6 +101,15 @@ static tl_status add_span(key_reader *r, int64_t hint, int64_t row, int64_t n, t
     *out = &r->out->items[r->out->n++];
     **out = (tl_span){.key = key, .key_len = (uint32_t)r->key.len, .file = r->file, .row = row, .n = (int32_t)n};
     return TL_OK;
+}
+
+/* Is one of these rows in the window, as far as that is known? */
+static bool in_window(const key_reader *r, int64_t from, int64_t to) {
+    bool any = !r->decoded;
+    for (int64_t i = from; i < to && !any; i++) {
+        any = r->decoded[i] >= r->request->from_us && r->decoded[i] <= r->request->to_us;
+    }
+    return any;
 }
 
 /* The spans of a row group, without times yet. */
@@ -90,8 +131,8 @@ static tl_status group_spans(key_reader *r, int64_t n_rows, tl_error *err) {
                 end = runs->starts[r->at[c] + 1];
             }
         }
-        bool wanted;
-        TL_TRY(current_key(r, &wanted, err));
+        bool wanted = in_window(r, row, end);
+        TL_TRY(wanted ? current_key(r, &wanted, err) : TL_OK);
         if (wanted && open && open->row + open->n == row && same_key(open, &r->key)) {
             open->n += (int32_t)(end - row);
         } else if (wanted) {
@@ -180,12 +221,15 @@ static tl_status place_times(key_reader *r, int64_t n_rows, bool whole, int64_t 
 /* Times of the spans from `from` on. When they are a small part of the group's rows only theirs are kept. */
 static tl_status read_times(key_reader *r, int64_t from, int64_t n_rows, tl_error *err) {
     int64_t wanted = 0, *all, *own = NULL;
-    bool kept, stepped, steps = r->request->steps && r->request->scratch;
+    bool kept, stepped = false;
     for (int64_t i = from; i < r->out->n; i++) {
         wanted += r->out->items[i].n;
     }
-    TL_TRY(place_times(r, n_rows, wanted == n_rows, &all, &kept, err));
-    TL_TRY(decode_times(r, n_rows, all, steps, &stepped, err));
+    bool long_spans = (r->out->n - from) * ROWS_A_STEP <= wanted;
+    TL_TRY(place_times(r, n_rows, wanted == n_rows && !r->decoded, &all, &kept, err));
+    if (!r->decoded) {
+        TL_TRY(decode_times(r, n_rows, all, r->request->steps && r->request->scratch && long_spans, &stepped, err));
+    }
     if (stepped) {
         return tl_spans_take_steps(r->out, from, &r->request->scratch->steps, err);
     }
@@ -289,7 +333,7 @@ static tl_status gather_times(key_reader *r, const tl_scatter *s, int64_t from, 
     int64_t *all, *times, *block, wanted = begins[s->n_series];
     bool kept, stepped;
     TL_TRY(place_times(r, n_rows, false, &all, &kept, err));
-    TL_TRY(decode_times(r, n_rows, all, false, &stepped, err));
+    TL_TRY(r->decoded ? TL_OK : decode_times(r, n_rows, all, false, &stepped, err));
     TL_TRY(keep_times(r, wanted, &times, err));
     TL_TRY(tl_spans_block(r->out, wanted / 2 + 1, &block, err));
     TL_TRY(grow_scratch(&scratch->gathered, &scratch->cap_gathered, wanted + wanted / 2 + 1, err));
@@ -329,6 +373,90 @@ static tl_status scattered(key_reader *r, const tl_scatter *s, int64_t n_rows, t
     }
     tl_free(begins);
     return status;
+}
+
+/* ---- row groups that cannot matter ---- */
+
+void tl_group_key_bounds(const tl_open_file *f, int32_t group, int32_t leaf, tl_key_range *out) {
+    *out = (tl_key_range){0};
+    const tl_pq_column_chunk *c = leaf >= 0 ? &f->meta->row_groups[group].columns[leaf] : NULL;
+    if (!c || !c->has_meta) {
+        return;
+    }
+    if (c->stats.has_null_count && c->stats.null_count == 0) {
+        out->from = c->stats.min_value;
+    }
+    out->to = c->stats.max_value;
+}
+
+static const tl_pq_statistics *stats_of(const key_reader *r, int32_t leaf) {
+    const tl_pq_column_chunk *c = &r->f->meta->row_groups[r->group].columns[leaf];
+    return c->has_meta ? &c->stats : NULL;
+}
+
+/* Bounds of the group's times; false when there are none. */
+static bool time_bounds(const key_reader *r, int64_t *min, int64_t *max) {
+    int32_t leaf = tl_open_file_leaf(r->f, &r->schema->fields[r->contract->time]);
+    const tl_pq_statistics *s = leaf >= 0 ? stats_of(r, leaf) : NULL;
+    if (!s || s->min_value.len != 8 || s->max_value.len != 8 || element(r, leaf)->type != TL_PQ_INT64) {
+        return false;
+    }
+    *min = tl_load_i64(s->min_value.data);
+    *max = tl_load_i64(s->max_value.data);
+    return true;
+}
+
+static bool outside_times(const key_reader *r) {
+    int64_t min, max;
+    return r->request->has_window && time_bounds(r, &min, &max) &&
+           (max < r->request->from_us || min > r->request->to_us);
+}
+
+/* Some of the group's rows may lie outside of the window. */
+static bool partly_outside(const key_reader *r) {
+    int64_t min, max;
+    return r->request->has_window && time_bounds(r, &min, &max) &&
+           (min < r->request->from_us || max > r->request->to_us);
+}
+
+/* Its least or greatest value of the first key column lies outside of the range. */
+static tl_status outside_range(const key_reader *r, bool *out, tl_error *err) {
+    *out = false;
+    tl_key_range bounds;
+    const tl_key_range *range = r->request->range;
+    if (!range) {
+        return TL_OK;
+    }
+    tl_group_key_bounds(r->f, r->group, r->leaves[0], &bounds);
+    const tl_type *type = &r->schema->fields[r->contract->series[0]].type;
+    int order = -1;
+    if (bounds.from.data && range->to.data) {
+        TL_TRY(tl_value_compare(type, bounds.from, range->to, &order, err));
+        *out = order >= 0;
+    }
+    if (!*out && bounds.to.data && range->from.data) {
+        TL_TRY(tl_value_compare(type, bounds.to, range->from, &order, err));
+        *out = order < 0;
+    }
+    return TL_OK;
+}
+
+/* A text or binary key outside of the group's bounds; other types are not looked at. */
+static bool outside_keys(const key_reader *r) {
+    for (int32_t c = 0; r->request->only && c < r->contract->n_series; c++) {
+        tl_bytes piece = r->request->only[c];
+        tl_type_id id = r->schema->fields[r->contract->series[c]].type.id;
+        const tl_pq_statistics *s = r->leaves[c] >= 0 ? stats_of(r, r->leaves[c]) : NULL;
+        if (!piece.data || piece.len < 5 || !piece.data[0] || !s || !s->min_value.data || !s->max_value.data ||
+            (id != TL_TYPE_STRING && id != TL_TYPE_BINARY)) {
+            continue;
+        }
+        tl_bytes value = {piece.data + 5, piece.len - 5};
+        if (tl_bytes_compare(value, s->min_value) < 0 || tl_bytes_compare(s->max_value, value) < 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- a row group ---- */
@@ -371,9 +499,24 @@ static tl_status spans_with_times(key_reader *r, int64_t n_rows, tl_error *err) 
     return status;
 }
 
+/* Times first, where they tell that rows do not matter: their keys are not looked at then. */
+static tl_status look_at_times(key_reader *r, int64_t n_rows, tl_error *err) {
+    tl_key_scratch *scratch = r->request->scratch;
+    bool stepped;
+    r->decoded = NULL;
+    if (!scratch || !partly_outside(r)) {
+        return TL_OK;
+    }
+    TL_TRY(grow_scratch(&scratch->times, &scratch->cap, n_rows, err));
+    TL_TRY(decode_times(r, n_rows, scratch->times, false, &stepped, err));
+    r->decoded = scratch->times;
+    return TL_OK;
+}
+
 static tl_status read_group(key_reader *r, int64_t n_rows, tl_error *err) {
     int64_t from = r->out->n;
-    tl_status status = read_runs(r, err);
+    tl_status status = look_at_times(r, n_rows, err);
+    status = status == TL_OK ? read_runs(r, err) : status;
     status = status == TL_OK ? spans_with_times(r, n_rows, err) : status;
     for (int32_t c = 0; c < r->contract->n_series; c++) {
         tl_pq_runs_free(&r->runs[c]);
@@ -391,41 +534,6 @@ static tl_status read_group(key_reader *r, int64_t n_rows, tl_error *err) {
     return TL_OK;
 }
 
-/* ---- row groups that cannot matter ---- */
-
-static const tl_pq_statistics *stats_of(const key_reader *r, int32_t leaf) {
-    const tl_pq_column_chunk *c = &r->f->meta->row_groups[r->group].columns[leaf];
-    return c->has_meta ? &c->stats : NULL;
-}
-
-static bool outside_times(const key_reader *r) {
-    int32_t leaf = tl_open_file_leaf(r->f, &r->schema->fields[r->contract->time]);
-    const tl_pq_statistics *s = leaf >= 0 ? stats_of(r, leaf) : NULL;
-    if (!r->request->has_window || !s || s->min_value.len != 8 || s->max_value.len != 8 ||
-        element(r, leaf)->type != TL_PQ_INT64) {
-        return false;
-    }
-    return tl_load_i64(s->max_value.data) < r->request->from_us || tl_load_i64(s->min_value.data) > r->request->to_us;
-}
-
-/* A text or binary key outside of the group's bounds; other types are not looked at. */
-static bool outside_keys(const key_reader *r) {
-    for (int32_t c = 0; r->request->only && c < r->contract->n_series; c++) {
-        tl_bytes piece = r->request->only[c];
-        tl_type_id id = r->schema->fields[r->contract->series[c]].type.id;
-        const tl_pq_statistics *s = r->leaves[c] >= 0 ? stats_of(r, r->leaves[c]) : NULL;
-        if (!piece.data || piece.len < 5 || !piece.data[0] || !s || !s->min_value.data || !s->max_value.data ||
-            (id != TL_TYPE_STRING && id != TL_TYPE_BINARY)) {
-            continue;
-        }
-        tl_bytes value = {piece.data + 5, piece.len - 5};
-        if (tl_bytes_compare(value, s->min_value) < 0 || tl_bytes_compare(s->max_value, value) < 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static tl_status read_groups(key_reader *r, tl_error *err) {
     tl_status status = TL_OK;
     for (int32_t g = 0; g < r->f->meta->n_row_groups && status == TL_OK; g++) {
@@ -434,7 +542,9 @@ static tl_status read_groups(key_reader *r, tl_error *err) {
         if (rows > INT32_MAX) {
             status = tl_fail(err, TL_UNSUPPORTED, "a row group of %lld rows", (long long)rows);
         } else if (rows > 0 && !outside_times(r) && !outside_keys(r)) {
-            status = read_group(r, rows, err);
+            bool outside = false;
+            status = outside_range(r, &outside, err);
+            status = status == TL_OK && !outside ? read_group(r, rows, err) : status;
         }
         r->first_row += rows;
     }

@@ -2,8 +2,9 @@
  * Older copies (DESIGN 6, pass 1). Comes in: files, and which of them may share keys. Goes out: the rows among them
  * that a later write of the same (series, time) has replaced, as a bitmap a file.
  *
- * Groups of files are taken in waves of about a million rows or some hundred files. In a wave the files' key columns
- * are read, file by file; then spans are sorted by series and those of one series compared, some series a task.
+ * Groups of files are taken in waves of about a million rows or some hundred files, larger ones in slabs of their keys.
+ * In a wave the files' key columns are read, file by file; then spans are sorted by series and those of one series
+ * compared, some series a task.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,22 @@
 #include "read/older.h"
 
 #include "read/copies.h"
+#include "read/slabs.h"
 
 #define WAVE_ROWS (INT64_C(1) << 20)
 #define WAVE_FILES 512
+#define SLAB_ROWS (INT64_C(1) << 19)
+
+static int64_t wave_rows = WAVE_ROWS, slab_rows = SLAB_ROWS;
+
+void tl_older_set_limits(int64_t wave, int64_t slab) {
+    wave_rows = wave ? wave : WAVE_ROWS;
+    slab_rows = slab ? slab : SLAB_ROWS;
+}
 
 /* One file of a wave. */
 typedef struct wave_file {
     tl_older_file *file;
-    int32_t group;
     int64_t *times; /* room for its times, in the wave's buffer */
     tl_spans spans;
 } wave_file;
@@ -30,7 +39,10 @@ typedef struct wave {
     int64_t cap_times;
     wave_file *files;
     tl_older_file **by_number; /* by tl_span.file */
-    int64_t n_files;
+    int64_t n_files, n_known;  /* known ones come last */
+    size_t first;              /* file of those being read */
+    const tl_key_range *range; /* of a slab; NULL = all keys */
+    tl_series_set set;
     tl_span **sorted; /* spans by series, then by least time */
     int64_t n_spans;
     int64_t *starts; /* of each series in `sorted`, n_series + 1 */
@@ -44,9 +56,12 @@ typedef struct wave {
 static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) {
     wave *w = ctx;
     const tl_older_search *s = w->search;
+    i += w->first;
     wave_file *wf = &w->files[i];
     const tl_older_file *file = wf->file;
     tl_key_request request = {.only = s->only,
+                              .range = w->range,
+                              .among = file->known ? &w->set : NULL,
                               .has_window = s->has_window || file->has_window,
                               .from_us = INT64_MIN,
                               .to_us = INT64_MAX,
@@ -71,41 +86,20 @@ static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) 
 
 /* ---- sorting spans by series ---- */
 
-/* Files are sorted by series, so the number after the last one is often right; else the set knows. */
-static tl_status number_of(tl_series_set *set, const tl_span *span, int32_t *number, tl_error *err) {
-    tl_bytes key = {span->key, span->key_len};
-    if (*number + 1 < set->n && tl_bytes_equal(set->keys[*number + 1], key)) {
-        ++*number;
-        return TL_OK;
-    }
-    return tl_series_number(set, key, number, err);
-}
-
-/* Series get numbers that ascend from group to group: groups share no series. */
-static tl_status number_spans(wave *w, tl_error *err) {
-    tl_series_set set = {0};
-    int64_t before = 0; /* series of earlier groups */
-    tl_status status = TL_OK;
-    w->n_spans = 0;
-    for (int64_t i = 0; i < w->n_files && status == TL_OK; i++) {
-        if (i > 0 && w->files[i].group != w->files[i - 1].group) {
-            before += set.n;
-            tl_series_set_free(&set);
-        }
+/* Groups share no keys, though perhaps series: then spans of these do not overlap. */
+static tl_status number_spans(wave *w, int64_t from, int64_t to, tl_error *err) {
+    for (int64_t i = from; i < to; i++) {
         tl_spans *spans = &w->files[i].spans;
         int32_t number = -1;
-        for (int64_t k = 0; k < spans->n && status == TL_OK; k++) {
-            status = number_of(&set, &spans->items[k], &number, err);
-            if (status == TL_OK && before + number > INT32_MAX) {
-                status = tl_fail(err, TL_UNSUPPORTED, "more than 2^31 series");
-            }
-            spans->items[k].series = (int32_t)(before + number);
+        for (int64_t k = 0; k < spans->n; k++) {
+            tl_bytes key = {spans->items[k].key, spans->items[k].key_len};
+            TL_TRY(tl_series_number_after(&w->set, number, key, &number, err));
+            spans->items[k].series = number;
         }
         w->n_spans += spans->n;
     }
-    w->n_series = before + set.n;
-    tl_series_set_free(&set);
-    return status;
+    w->n_series = w->set.n;
+    return TL_OK;
 }
 
 static int by_least_time(const void *a, const void *b) {
@@ -139,7 +133,6 @@ static void sort_series(tl_span **spans, int64_t n) {
 }
 
 static tl_status sort_spans(wave *w, tl_error *err) {
-    TL_TRY(number_spans(w, err));
     size_t n = (size_t)w->n_spans, n_series = (size_t)w->n_series;
     w->sorted = tl_alloc_array(n, sizeof(tl_span *));
     w->starts = tl_calloc(n_series + 2, sizeof *w->starts);
@@ -245,6 +238,25 @@ static tl_status make_room(wave *w, int64_t rows, tl_error *err) {
     return TL_OK;
 }
 
+/* Files that are known come last: of them only series matter that the others have. */
+static void place_files(wave *w, const tl_group *groups, int64_t n, int64_t *times) {
+    w->n_files = w->n_known = 0;
+    for (int known = 0; known < 2; known++) {
+        for (int64_t g = 0; g < n; g++) {
+            for (int64_t i = 0; i < groups[g].n; i++) {
+                tl_older_file *f = groups[g].files[i];
+                if (f->known != (known == 1)) {
+                    continue;
+                }
+                w->by_number[w->n_files] = f;
+                w->files[w->n_files++] = (wave_file){.file = f, .times = times};
+                w->n_known += known;
+                times = times ? times + f->live->file.record_count : NULL;
+            }
+        }
+    }
+}
+
 static tl_status fill_wave(wave *w, const tl_group *groups, int64_t n, tl_error *err) {
     int64_t rows = 0, files = 0;
     for (int64_t g = 0; g < n; g++) {
@@ -258,15 +270,7 @@ static tl_status fill_wave(wave *w, const tl_group *groups, int64_t n, tl_error 
     if (!w->files || !w->by_number) {
         return tl_fail_memory(err, (size_t)files * sizeof *w->files);
     }
-    int64_t *times = narrow ? NULL : w->times;
-    for (int64_t g = 0; g < n; g++) {
-        for (int64_t i = 0; i < groups[g].n; i++) {
-            tl_older_file *f = groups[g].files[i];
-            w->by_number[w->n_files] = f;
-            w->files[w->n_files++] = (wave_file){.file = f, .group = (int32_t)g, .times = times};
-            times = times ? times + f->live->file.record_count : NULL;
-        }
-    }
+    place_files(w, groups, n, narrow ? NULL : w->times);
     return TL_OK;
 }
 
@@ -279,24 +283,60 @@ static void empty_wave(wave *w) {
     tl_free(w->sorted);
     tl_free(w->starts);
     tl_free(w->tasks);
+    tl_series_set_free(&w->set);
     w->files = NULL;
     w->by_number = NULL;
     w->sorted = NULL;
     w->starts = NULL;
     w->tasks = NULL;
-    w->n_files = 0;
+    w->n_files = w->n_spans = 0;
 }
 
-static tl_status run_wave(wave *w, const tl_group *groups, int64_t n, tl_error *err) {
-    tl_pool *pool = w->search->pool;
+static tl_status read_files(wave *w, int64_t from, int64_t to, tl_error *err) {
+    w->first = (size_t)from;
+    TL_TRY(tl_pool_run(w->search->pool, (size_t)(to - from), read_file, w, err));
+    return number_spans(w, from, to, err);
+}
+
+static tl_status fill_and_compare(wave *w, const tl_group *groups, int64_t n, tl_error *err) {
     TL_TRY(fill_wave(w, groups, n, err));
-    TL_TRY(tl_pool_run(pool, (size_t)w->n_files, read_file, w, err));
+    TL_TRY(read_files(w, 0, w->n_files - w->n_known, err));
+    TL_TRY(read_files(w, w->n_files - w->n_known, w->n_files, err));
     TL_TRY(sort_spans(w, err));
     TL_TRY(cut_tasks(w, err));
     TL_TRY(open_bitmaps(w, err));
-    tl_status status = tl_pool_run(pool, (size_t)w->n_tasks, mark_task, w, err);
+    tl_status status = tl_pool_run(w->search->pool, (size_t)w->n_tasks, mark_task, w, err);
     close_bitmaps(w);
     return status;
+}
+
+static tl_status run_wave(wave *w, const tl_group *groups, int64_t n, const tl_key_range *range, tl_error *err) {
+    w->range = range;
+    tl_status status = fill_and_compare(w, groups, n, err);
+    empty_wave(w);
+    return status;
+}
+
+/* A group that is too large for a wave: slab by slab. */
+static tl_status run_slabs(wave *w, const tl_group *group, tl_error *err) {
+    tl_slabs slabs;
+    TL_TRY(tl_slabs_cut(w->search->table, w->search->schema, group, slab_rows, &w->scratch[0], &slabs, err));
+    tl_status status = TL_OK;
+    for (int64_t i = 0; i < slabs.n && status == TL_OK; i++) {
+        status = run_wave(w, group, 1, slabs.n > 1 ? &slabs.items[i] : NULL, err);
+    }
+    tl_slabs_free(&slabs);
+    return status;
+}
+
+/* Where the wave that begins with group `from` ends. */
+static int64_t wave_end(const tl_groups *groups, int64_t from) {
+    int64_t to = from, rows = 0, files = 0;
+    do {
+        rows += groups->items[to].rows;
+        files += groups->items[to++].n;
+    } while (to < groups->n && rows + groups->items[to].rows <= wave_rows && files + groups->items[to].n <= WAVE_FILES);
+    return to;
 }
 
 tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, tl_error *err) {
@@ -304,14 +344,10 @@ tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, 
     wave w = {.search = search, .scratch = tl_calloc(threads, sizeof *w.scratch)};
     tl_status status = w.scratch ? TL_OK : tl_fail_memory(err, threads * sizeof *w.scratch);
     for (int64_t from = 0; from < groups->n && status == TL_OK;) {
-        int64_t to = from, rows = 0, files = 0;
-        do {
-            rows += groups->items[to].rows;
-            files += groups->items[to++].n;
-        } while (to < groups->n && rows + groups->items[to].rows <= WAVE_ROWS &&
-                 files + groups->items[to].n <= WAVE_FILES);
-        status = run_wave(&w, groups->items + from, to - from, err);
-        empty_wave(&w);
+        int64_t to = wave_end(groups, from);
+        bool large = groups->items[from].rows > wave_rows && !search->only;
+        status =
+            large ? run_slabs(&w, &groups->items[from], err) : run_wave(&w, groups->items + from, to - from, NULL, err);
         from = to;
     }
     for (unsigned t = 0; w.scratch && t < threads; t++) {

@@ -17,4 +17,7 @@ typedef struct tl_older_search {
 /* Sets `older` of the groups' files: a bitmap of their own, which contains what was there. */
 tl_status tl_older_find(const tl_older_search *search, const tl_groups *groups, tl_error *err) TL_CHECKED;
 
+/* Test aid: rows of a wave and of a slab (0 = as always), so that small files make several. Not thread-safe. */
+void tl_older_set_limits(int64_t wave_rows, int64_t slab_rows);
+
 #endif

@@ -14,13 +14,16 @@
 #include "base/mem.h"
 #include "parquet/writer.h"
 #include "read/cache.h"
+#include "read/older.h"
 #include "read/read_internal.h"
 #include "store/memory.h"
 
 #define DAY INT64_C(86400000000)
 #define BASE (INT64_C(20000) * DAY)
 #define FILES_MOST 12
-#define ROWS_MOST 80
+#define ROWS_MOST 560
+#define ROWS_OFTEN 80
+#define ROWS_LONG 300
 #define NO_INGEST INT64_MIN
 
 static uint64_t dice_state;
@@ -302,9 +305,16 @@ static bool same_key(const row *x, const row *y) {
 
 static void make_file(world *w, int i, int64_t sequence) {
     file *f = &w->files[i];
-    int n = (int)dice(dice(4) ? 12 : ROWS_MOST), some_names = 1 + (int)dice(N_NAMES), times = dice(2) ? 20 : 400;
+    int n = (int)dice(dice(4) ? 12 : ROWS_OFTEN), some_names = 1 + (int)dice(dice(3) ? N_NAMES : 2),
+        times = dice(2) ? 20 : 400;
+    int reported[N_NAMES] = {0}, stride = 1 + (int)dice(3);
     int first = dice(3) ? 0 : (int)dice(300), ingest_kind = (int)dice(4);
-    bool foreign = dice(4) == 0, deletes = dice(6) == 0;
+    bool foreign = dice(4) == 0, deletes = dice(6) == 0, even = dice(3) == 0;
+    if (dice(14) == 0) { /* series that alternate over a long time are told apart otherwise */
+        n = ROWS_LONG + (int)dice(ROWS_MOST - ROWS_LONG);
+        foreign = dice(3) > 0;
+        even = dice(3) > 0;
+    }
     int32_t day = (int32_t)dice(2);
     *f = (file){0};
     if (i > 0 && dice(5) == 0) { /* the same rows again */
@@ -316,7 +326,12 @@ static void make_file(world *w, int i, int64_t sequence) {
         for (int r = 0; r <= n && r < ROWS_MOST; r++) {
             row *x = &f->rows[f->n++];
             *x = (row){.name = (int)dice((uint64_t)some_names), .channel = dice(2) ? 4 : (int)dice(N_CHANNELS)};
-            x->time = BASE + day * DAY + (first + (int64_t)dice((uint64_t)times)) * 1000;
+            int64_t at = (int64_t)dice((uint64_t)times);
+            if (even) { /* every so often, but for a few */
+                x->channel = dice(20) ? 4 : x->channel;
+                at = dice(15) ? (int64_t)reported[x->name]++ * stride : at;
+            }
+            x->time = BASE + day * DAY + (first + at) * 1000;
         }
     }
     for (int r = 0; r < f->n; r++) {
@@ -325,8 +340,9 @@ static void make_file(world *w, int i, int64_t sequence) {
         x->ingest = ingest_kind == 2 && dice(4) == 0 ? NO_INGEST : x->ingest;
         x->deleted = deletes && dice(4) == 0;
     }
-    shape s = {
-        .group_rows = dice(2) ? ROWS_MOST : 1 + (int)dice(20), .no_stats = dice(8) == 0, .no_ingest = dice(8) == 0};
+    shape s = {.group_rows = dice(2) ? ROWS_MOST : 1 + (int)dice(n > ROWS_OFTEN ? 400 : 20),
+               .no_stats = dice(8) == 0,
+               .no_ingest = dice(8) == 0};
     for (int c = 0; c < N_FIELDS; c++) {
         s.encodings[c] = dice(2)                    ? TL_PQ_PLAIN
                          : c == TIME || c == INGEST ? TL_PQ_DELTA_BINARY_PACKED
@@ -467,6 +483,9 @@ static void hidden_rows_are_those_of_a_plain_model(void **state) {
         uint64_t seed = dice_state;
         world w;
         open_world(&w);
+        if (dice(2)) {
+            tl_older_set_limits(1 + (int64_t)dice(100), 1 + (int64_t)dice(60));
+        }
         int n = 1 + (int)dice(FILES_MOST - 1);
         for (int i = 0; i < n; i++) {
             make_file(&w, i, 1 + i / 2);
@@ -481,11 +500,45 @@ static void hidden_rows_are_those_of_a_plain_model(void **state) {
             check_cached(&w, &(tl_plan_options){0}, "a file less");
         }
         close_world(&w);
+        tl_older_set_limits(0, 0);
         if (k % 50 == 49) {
             print_message("%d cases, now at seed %llu\n", k + 1, (unsigned long long)seed);
         }
     }
     tl_pool_free(pool);
+}
+
+/* Sensors that report every so often, each file in steps of its own, with gaps and late rows: rows of up to two series,
+ * one insertion time. */
+static void make_even_file(world *w, int i, int64_t sequence) {
+    file *f = &w->files[i];
+    *f = (file){0};
+    int64_t ingest = dice(3) ? sequence * 10 : 50;
+    int n_series = 1 + (int)dice(2), rows = 20 + (int)dice(120);
+    for (int k = 0; k < n_series; k++) {
+        int64_t at = (int64_t)dice(200), stride = 1 + (int64_t)dice(4);
+        for (int r = 0; r < rows && f->n < ROWS_MOST; r++) {
+            f->rows[f->n++] = (row){.name = 2 + k, .channel = 4, .time = BASE + at * 1000, .ingest = ingest};
+            at += dice(25) ? stride : 1 + (int64_t)dice(60);
+        }
+    }
+    shape s = {.group_rows = dice(3) ? ROWS_MOST : 90, .encodings = {[TIME] = TL_PQ_DELTA_BINARY_PACKED}};
+    put_file(w, i, &s, true, sequence, 20000);
+}
+
+static void steps_of_any_length_meet(void **state) {
+    (void)state;
+    dice_state = 5;
+    for (int k = 0; k < 120; k++) {
+        world w;
+        open_world(&w);
+        for (int i = 0; i < 2 + (int)dice(8); i++) {
+            make_even_file(&w, i, i + 1);
+            w.n = i + 1;
+        }
+        check_all(&w, NULL);
+        close_world(&w);
+    }
 }
 
 /* ---- files that are not opened ---- */
@@ -733,6 +786,7 @@ static void the_cache_is_bounded_and_forgets_the_oldest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hidden_rows_are_those_of_a_plain_model),
+        cmocka_unit_test(steps_of_any_length_meet),
         cmocka_unit_test(files_that_do_not_overlap_are_not_opened),
         cmocka_unit_test(a_missing_file_is_an_error_that_names_it),
         cmocka_unit_test(a_file_cut_short_is_an_error_that_names_it),

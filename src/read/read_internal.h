@@ -130,11 +130,17 @@ typedef struct tl_series_set {
     int32_t *slots;
     size_t cap;
     tl_bytes *keys; /* canonical bytes by number */
+    int32_t *next;  /* of each series the one that came after it last; -1 = none */
     int32_t n, cap_keys;
     tl_arena arena;
 } tl_series_set;
 void tl_series_set_free(tl_series_set *s);
 tl_status tl_series_number(tl_series_set *s, tl_bytes key, int32_t *out, tl_error *err) TL_CHECKED;
+/* The same for a key that came after that of series `before` (-1 = it is a file's first): files have their series in
+ * much the same order. */
+tl_status tl_series_number_after(tl_series_set *s, int32_t before, tl_bytes key, int32_t *out,
+                                 tl_error *err) TL_CHECKED;
+int32_t tl_series_find(const tl_series_set *s, tl_bytes key); /* -1 = not there */
 
 /* Canonical bytes of one key value: a length-marked piece, so that pieces of several columns can be joined.
  * `plain` = Parquet PLAIN bytes of the leaf, data NULL = null. */
@@ -143,16 +149,27 @@ tl_status tl_key_piece(const tl_type *type, const tl_pq_schema_element *element,
 /* The same from Iceberg's single-value bytes (filters). */
 tl_status tl_key_piece_of_value(const tl_type *type, tl_bytes value, tl_buf *out, tl_error *err) TL_CHECKED;
 
+/* Values of the first key column: at least `from`, below `to` (data NULL = no such end); null is below all. */
+typedef struct tl_key_range {
+    tl_bytes from, to;
+} tl_key_range;
+
 /* What of a file's key columns is wanted, and where times go. */
 typedef struct tl_key_request {
-    const tl_bytes *only; /* for each key column the piece it must equal (data NULL = any); NULL = all rows */
-    bool has_window;      /* only times in [from_us, to_us] matter: row groups outside are passed over */
+    const tl_bytes *only;       /* for each key column the piece it must equal (data NULL = any); NULL = all rows */
+    const tl_key_range *range;  /* only keys in it; NULL = all */
+    const tl_series_set *among; /* only series in it; NULL = all */
+    bool has_window;            /* only times in [from_us, to_us] matter: what lies outside is passed over where
+                                   that is cheap */
     int64_t from_us, to_us;
     int64_t *times; /* room for n_times = the rows of the file; NULL = blocks of the spans */
     int64_t n_times;
     bool steps;              /* spans may have steps in place of times; with scratch only */
     tl_key_scratch *scratch; /* NULL = none */
 } tl_key_request;
+/* What a row group's statistics say of a key column: `from` no value is below (no data: there may be nulls, or it is
+ * not known), `to` none above (as well, or not known). Bytes are the file's. */
+void tl_group_key_bounds(const tl_open_file *f, int32_t group, int32_t leaf, tl_key_range *out);
 /* Reads the key columns of a file as spans, without numbers. */
 tl_status tl_keys_spans(tl_table *table, const tl_schema *schema, const tl_key_request *request, tl_open_file *f,
                         int32_t file, tl_spans *out, tl_error *err) TL_CHECKED;

@@ -101,6 +101,7 @@ void tl_series_set_free(tl_series_set *s) {
     tl_free(s->hashes);
     tl_free(s->slots);
     tl_free(s->keys);
+    tl_free(s->next);
     tl_arena_free(&s->arena);
     *s = (tl_series_set){0};
 }
@@ -135,6 +136,20 @@ static tl_status series_grow(tl_series_set *s, tl_error *err) {
     return TL_OK;
 }
 
+int32_t tl_series_find(const tl_series_set *s, tl_bytes key) {
+    if (s->n == 0) {
+        return -1;
+    }
+    uint64_t hash = tl_hash_bytes(key.data, key.len, 0);
+    size_t at = hash & (s->cap - 1);
+    for (; s->slots[at] >= 0; at = (at + 1) & (s->cap - 1)) {
+        if (s->hashes[at] == hash && tl_bytes_equal(s->keys[s->slots[at]], key)) {
+            return s->slots[at];
+        }
+    }
+    return -1;
+}
+
 tl_status tl_series_number(tl_series_set *s, tl_bytes key, int32_t *out, tl_error *err) {
     if ((size_t)s->n * 2 >= s->cap) {
         TL_TRY(series_grow(s, err));
@@ -154,6 +169,11 @@ tl_status tl_series_number(tl_series_set *s, tl_bytes key, int32_t *out, tl_erro
             return tl_fail_memory(err, (size_t)s->cap_keys * 2 * sizeof *keys);
         }
         s->keys = keys;
+        int32_t *next = tl_realloc_array(s->next, (size_t)cap, sizeof *next);
+        if (!next) {
+            return tl_fail_memory(err, (size_t)cap * sizeof *next);
+        }
+        s->next = next;
         s->cap_keys = cap;
     }
     uint8_t *copy = tl_arena_copy(&s->arena, key.data, key.len);
@@ -163,6 +183,20 @@ tl_status tl_series_number(tl_series_set *s, tl_bytes key, int32_t *out, tl_erro
     s->keys[s->n] = (tl_bytes){copy, key.len};
     s->hashes[at] = hash;
     s->slots[at] = s->n;
+    s->next[s->n] = -1;
     *out = s->n++;
+    return TL_OK;
+}
+
+tl_status tl_series_number_after(tl_series_set *s, int32_t before, tl_bytes key, int32_t *out, tl_error *err) {
+    int32_t guess = before >= 0 ? s->next[before] : -1;
+    if (guess >= 0 && tl_bytes_equal(s->keys[guess], key)) {
+        *out = guess;
+        return TL_OK;
+    }
+    TL_TRY(tl_series_number(s, key, out, err));
+    if (before >= 0) {
+        s->next[before] = *out;
+    }
     return TL_OK;
 }
