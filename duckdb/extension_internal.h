@@ -11,6 +11,7 @@ tl_versions *tl_ext_versions(void);
 /* What users write to name a table and which of its versions; "" = not given. */
 typedef struct tl_ext_texts {
     const char *path, *snapshot, *as_of, *dedup, *strategy;
+    const char *time_from, *time_to; /* rows whose time is not before the one, and before the other */
 } tl_ext_texts;
 
 /* The same, understood. Caller frees place.name. */
@@ -37,12 +38,15 @@ tl_status tl_ext_add_mount(duckdb_connection connection, tl_error *err) TL_CHECK
 void tl_ext_add_replacement(duckdb_database database);
 
 /* The statements that make timelake(path, ...) and timelake_latest(path). `kind`: "" or "TEMP ". */
-#define TL_EXT_MACROS(kind)                                                                                            \
-    "CREATE OR REPLACE " kind                                                                                          \
-    "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL, strategy := NULL) AS TABLE FROM query("      \
-    "tl_sql(path, coalesce(CAST(snapshot AS VARCHAR), ''), coalesce(CAST(as_of AS VARCHAR), ''), "                     \
-    "coalesce(CAST(dedup AS VARCHAR), ''), coalesce(CAST(strategy AS VARCHAR), '')));\n"                               \
-    "CREATE OR REPLACE " kind "MACRO timelake_latest(path) AS TABLE FROM query(tl_latest_sql(path));\n"
+#define TL_EXT_GIVEN(name) "coalesce(CAST(" name " AS VARCHAR), '')"
+#define TL_EXT_MACROS(kind)                                                                                                                                    \
+    "CREATE OR REPLACE " kind                                                                                                                                  \
+    "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL, strategy := NULL, time_from := NULL, "                                               \
+    "time_to := NULL) AS TABLE FROM query(tl_sql(path, " TL_EXT_GIVEN("snapshot") ", " TL_EXT_GIVEN(                                                           \
+        "as_of") ", " TL_EXT_GIVEN("dedup") ", " TL_EXT_GIVEN("strategy") ", " TL_EXT_GIVEN("time_from") ","                                                   \
+                                                                                                         " " TL_EXT_GIVEN("time_to") "));\n"                   \
+                                                                                                                                     "CREATE OR REPLACE " kind \
+                                                                                                                                     "MACRO timelake_latest(path) AS TABLE FROM query(tl_latest_sql(path));\n"
 
 /* Text of a VARCHAR vector's row; caller frees with tl_free, NULL = out of memory. */
 char *tl_ext_text_at(duckdb_vector vector, idx_t row);

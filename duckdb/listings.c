@@ -269,7 +269,8 @@ static tl_status fill_files(duckdb_bind_info info, tl_ext_rows *rows, tl_error *
         status = texts[i] ? TL_OK : tl_fail_memory(err, 64);
     }
     if (status == TL_OK) {
-        status = tl_ext_request_of(&(tl_ext_texts){texts[0], texts[1], texts[2], texts[3], "keys-first"}, &r, err);
+        status =
+            tl_ext_request_of(&(tl_ext_texts){texts[0], texts[1], texts[2], texts[3], "keys-first", "", ""}, &r, err);
     }
     if (status == TL_OK) {
         status = tl_versions_get(tl_ext_versions(), r.place.lake, r.place.name, &r.want, &version, err);
@@ -297,7 +298,7 @@ static tl_status fill_advice(duckdb_bind_info info, tl_ext_rows *rows, tl_error 
 }
 
 static const char *const version_names[] = {"snapshot", "as_of", "dedup", NULL};
-static const char *const table_names[] = {"snapshot", "as_of", "dedup", "strategy", NULL};
+static const char *const table_names[] = {"snapshot", "as_of", "dedup", "strategy", "time_from", "time_to", NULL};
 static const tl_ext_column no_columns[] = {{"nothing", DUCKDB_TYPE_BOOLEAN}};
 static const tl_ext_listing listings[] = {
     {"timelake_snapshots", snapshot_columns, TL_COUNT(snapshot_columns), NULL, fill_snapshots},

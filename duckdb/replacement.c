@@ -1,7 +1,7 @@
 /*
  * FROM 'timelake:path' and FROM 'timelake:path?dedup=off&as_of=...': DuckDB asks for a table that it does not know,
- * and is told to read query(SELECT) instead, at every bind. Options are snapshot, as_of, dedup, strategy
- * and latest.
+ * and is told to read query(SELECT) instead, at every bind. Options are snapshot, as_of, dedup, strategy,
+ * time_from, time_to and latest.
  */
 #include <string.h>
 
@@ -11,17 +11,15 @@
 static const char prefix[] = "timelake:";
 
 typedef struct options {
-    char *snapshot, *as_of, *dedup, *strategy, *latest;
+    char *snapshot, *as_of, *dedup, *strategy, *time_from, *time_to, *latest;
 } options;
 
 static char **option_by_name(options *o, const char *name, size_t len) {
     const struct {
         const char *name;
         char **text;
-    } all[] = {{"snapshot", &o->snapshot},
-               {"as_of", &o->as_of},
-               {"dedup", &o->dedup},
-               {"strategy", &o->strategy},
+    } all[] = {{"snapshot", &o->snapshot}, {"as_of", &o->as_of},         {"dedup", &o->dedup},
+               {"strategy", &o->strategy}, {"time_from", &o->time_from}, {"time_to", &o->time_to},
                {"latest", &o->latest}};
     for (size_t i = 0; i < TL_COUNT(all); i++) {
         if (strlen(all[i].name) == len && memcmp(all[i].name, name, len) == 0) {
@@ -39,7 +37,9 @@ static tl_status parse_options(char *text, options *out, tl_error *err) {
         char **option = equals && equals < end ? option_by_name(out, text, (size_t)(equals - text)) : NULL;
         if (!option) {
             return tl_fail(err, TL_INVALID,
-                           "\"%s\" is no option: there are snapshot=, as_of=, dedup=, strategy= and latest=", text);
+                           "\"%s\" is no option: there are snapshot=, as_of=, dedup=, strategy=, time_from=, time_to= "
+                           "and latest=",
+                           text);
         }
         *option = equals + 1;
         text = next;
@@ -49,7 +49,7 @@ static tl_status parse_options(char *text, options *out, tl_error *err) {
 
 static tl_status select_of(char *path, tl_buf *out, tl_error *err) {
     static char none[] = "";
-    options o = {none, none, none, none, none};
+    options o = {none, none, none, none, none, none, none};
     char *mark = strrchr(path, '?');
     bool latest = false;
     if (mark && strchr(mark, '=')) {
@@ -59,7 +59,8 @@ static tl_status select_of(char *path, tl_buf *out, tl_error *err) {
     if (*o.latest && tl_parse_bool(tl_bytes_of(o.latest), &latest) != TL_PARSE_OK) {
         return tl_fail(err, TL_INVALID, "latest is on or off, not \"%s\"", o.latest);
     }
-    return tl_ext_select(&(tl_ext_texts){path, o.snapshot, o.as_of, o.dedup, o.strategy}, latest, out, err);
+    return tl_ext_select(&(tl_ext_texts){path, o.snapshot, o.as_of, o.dedup, o.strategy, o.time_from, o.time_to},
+                         latest, out, err);
 }
 
 static void replace(duckdb_replacement_scan_info info, const char *table_name, void *data) {

@@ -41,9 +41,16 @@ static tl_status parse_strategy(const char *text, tl_strategy *out, tl_error *er
     return status;
 }
 
+static tl_status parse_time(const char *name, const char *text, int64_t *us, tl_error *err) {
+    bool zoned;
+    return tl_parse_timestamp(tl_bytes_of(text), us, &zoned) == TL_PARSE_OK
+               ? TL_OK
+               : tl_fail(err, TL_INVALID,
+                         "%s: \"%s\" is no time: write 2026-01-31 10:30:00 (UTC) or with a zone's offset", name, text);
+}
+
 static tl_status parse_want(const tl_ext_texts *t, tl_version_want *out, tl_error *err) {
     *out = (tl_version_want){0};
-    bool zoned;
     if (*t->snapshot && *t->as_of) {
         return tl_fail(err, TL_INVALID, "give snapshot or as_of, not both");
     }
@@ -51,11 +58,13 @@ static tl_status parse_want(const tl_ext_texts *t, tl_version_want *out, tl_erro
         (tl_parse_i64(tl_bytes_of(t->snapshot), &out->snapshot_id) != TL_PARSE_OK || out->snapshot_id <= 0)) {
         return tl_fail(err, TL_INVALID, "\"%s\" is no snapshot id: timelake_snapshots(path) lists them", t->snapshot);
     }
-    if (*t->as_of && tl_parse_timestamp(tl_bytes_of(t->as_of), &out->as_of_us, &zoned) != TL_PARSE_OK) {
-        return tl_fail(err, TL_INVALID,
-                       "as_of: \"%s\" is no time: write 2026-01-31 10:30:00 (UTC) or with a zone's offset", t->as_of);
-    }
     out->has_as_of = *t->as_of != 0;
+    out->has_time = *t->time_from || *t->time_to;
+    out->from_us = out->has_time ? INT64_MIN : 0;
+    out->to_us = out->has_time ? INT64_MAX : 0;
+    TL_TRY(*t->as_of ? parse_time("as_of", t->as_of, &out->as_of_us, err) : TL_OK);
+    TL_TRY(*t->time_from ? parse_time("time_from", t->time_from, &out->from_us, err) : TL_OK);
+    TL_TRY(*t->time_to ? parse_time("time_to", t->time_to, &out->to_us, err) : TL_OK);
     TL_TRY(parse_strategy(t->strategy, &out->strategy, err));
     return parse_dedup(t->dedup, &out->dedup, err);
 }
@@ -87,21 +96,59 @@ static tl_status latest_select(const tl_ext_request *r, tl_buf *out, tl_error *e
     return status;
 }
 
+static tl_status add_bound(const tl_field *time, const char *word, const char *op, int64_t us, tl_buf *out) {
+    bool utc = time->type.id == TL_TYPE_TIMESTAMPTZ;
+    char text[TL_NUM_TEXT];
+    (void)tl_print_timestamp(us, 1000000, utc, text);
+    TL_TRY(tl_buf_printf(out, " %s ", word));
+    TL_TRY(tl_duck_quote_name(out, time->name));
+    return tl_buf_printf(out, " %s %s '%s'", op, utc ? "TIMESTAMP WITH TIME ZONE" : "TIMESTAMP", text);
+}
+
+/* The rows of [from_us, to_us) among those of the version, which may have others. */
+static tl_status times_select(const tl_read_version *version, const tl_version_want *want, tl_buf *out, tl_error *err) {
+    const tl_table *table = version->plan->table;
+    int32_t column = table->contract.time;
+    const tl_schema *newest = tl_metadata_schema(&table->metadata);
+    const tl_field *time = column < 0 ? NULL : tl_schema_field_by_id(version->schema, newest->fields[column].id);
+    if (!time) {
+        return tl_fail(err, TL_INVALID, "table %s has no time column: no time_from or time_to here", table->name);
+    }
+    tl_status status = tl_buf_add_text(out, "SELECT * FROM (");
+    status = status == TL_OK ? tl_buf_add(out, version->sql.data, version->sql.len - 1) : status;
+    status = status == TL_OK ? tl_buf_add_byte(out, ')') : status;
+    if (status == TL_OK && want->from_us != INT64_MIN) {
+        status = add_bound(time, "WHERE", ">=", want->from_us, out);
+    }
+    if (status == TL_OK && want->to_us != INT64_MAX) {
+        status = add_bound(time, want->from_us != INT64_MIN ? "AND" : "WHERE", "<", want->to_us, out);
+    }
+    status = status == TL_OK ? tl_buf_add_byte(out, 0) : status;
+    return status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
+}
+
 static tl_status rows_select(const tl_ext_request *r, tl_buf *out, tl_error *err) {
     tl_read_version *version = NULL;
     TL_TRY(tl_versions_get(tl_ext_versions(), r->place.lake, r->place.name, &r->want, &version, err));
-    tl_status status = tl_buf_add(out, version->sql.data, version->sql.len);
+    tl_status status;
+    if (r->want.has_time) {
+        status = times_select(version, &r->want, out, err);
+    } else {
+        status = tl_buf_add(out, version->sql.data, version->sql.len);
+        status = status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
+    }
     tl_version_release(version);
-    return status == TL_OK ? TL_OK : tl_fail_memory(err, out->len);
+    return status;
 }
 
 tl_status tl_ext_select(const tl_ext_texts *texts, bool latest, tl_buf *out, tl_error *err) {
     tl_ext_request r;
     TL_TRY(tl_ext_request_of(texts, &r, err));
     tl_status status;
-    if (latest && (r.want.snapshot_id || r.want.has_as_of)) {
+    if (latest && (r.want.snapshot_id || r.want.has_as_of || r.want.has_time)) {
         status =
-            tl_fail(err, TL_INVALID, "the newest rows are those of the newest snapshot: no snapshot or as_of here");
+            tl_fail(err, TL_INVALID,
+                    "the newest rows are those of the newest snapshot: no snapshot, as_of, time_from or time_to here");
     } else {
         status = latest ? latest_select(&r, out, err) : rows_select(&r, out, err);
     }
@@ -117,7 +164,7 @@ char *tl_ext_text_at(duckdb_vector vector, idx_t row) {
 }
 
 static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest, tl_buf *out, tl_error *err) {
-    char *t[5] = {NULL};
+    char *t[7] = {NULL};
     idx_t given = duckdb_data_chunk_get_column_count(input);
     tl_status status = TL_OK;
     for (idx_t i = 0; i < TL_COUNT(t) && status == TL_OK; i++) {
@@ -125,7 +172,7 @@ static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest,
         status = t[i] ? TL_OK : tl_fail_memory(err, 64);
     }
     if (status == TL_OK) {
-        status = tl_ext_select(&(tl_ext_texts){t[0], t[1], t[2], t[3], t[4]}, latest, out, err);
+        status = tl_ext_select(&(tl_ext_texts){t[0], t[1], t[2], t[3], t[4], t[5], t[6]}, latest, out, err);
     }
     for (size_t i = 0; i < TL_COUNT(t); i++) {
         tl_free(t[i]);
@@ -208,14 +255,16 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
 
 tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
     static const duckdb_type texts[] = {DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR,
-                                        DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR};
+                                        DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_VARCHAR,
+                                        DUCKDB_TYPE_VARCHAR};
     static const duckdb_type live[] = {DUCKDB_TYPE_BIGINT, DUCKDB_TYPE_UBIGINT, DUCKDB_TYPE_BIGINT};
-    static char latest;                /* its address says so */
-    duckdb_scalar_function selects[2]; /* with and without a strategy: views of users have four texts */
-    for (int n = 4; n <= 5; n++) {
-        selects[n - 4] = tl_host_function("tl_sql", texts, n, DUCKDB_TYPE_VARCHAR, select_function, NULL);
+    static char latest;                       /* its address says so */
+    static const int arguments[] = {4, 5, 7}; /* views of users have four texts */
+    duckdb_scalar_function selects[TL_COUNT(arguments)];
+    for (size_t i = 0; i < TL_COUNT(arguments); i++) {
+        selects[i] = tl_host_function("tl_sql", texts, arguments[i], DUCKDB_TYPE_VARCHAR, select_function, NULL);
     }
-    TL_TRY(tl_host_register(connection, "tl_sql", selects, 2, err));
+    TL_TRY(tl_host_register(connection, "tl_sql", selects, TL_COUNT(selects), err));
     TL_TRY(tl_merged_add(connection, tl_ext_versions(), err));
     duckdb_scalar_function f =
         tl_host_function("tl_latest_sql", texts, 1, DUCKDB_TYPE_VARCHAR, select_function, &latest);

@@ -243,6 +243,44 @@ result = [before, ask(), snapshots, old, files, old_files, raw,
     assert "not both" in errors[2] and '"soon" is no time' in errors[3]
 
 
+def test_a_range_of_times_is_a_filter_that_reads_less(host, small, tmp_path):
+    """time_from <= time < time_to, exact with any text or value that stands for a time; files outside of it are not asked for."""
+    tl, expected = small
+    pq.write_table(expected, tmp_path / "clean.parquet")
+    got = host("""
+con = connect()
+t = args['table']
+digest = "count(*), sum(hash(machine, time, temperature, vibration, pressure, current, status)::hugeint)::varchar"
+def clean(where):
+    return list(one(con, f"select {digest} from 'clean.parquet' where {where}"))
+def ours(options, form="timelake('{t}', {o})"):
+    return list(one(con, f"select {digest} from " + form.format(t=t, o=options)))
+a, b = "2025-12-01 10:00:00", "2025-12-01 11:30:00.5"
+inside = f"time >= timestamptz '{a}+00' and time < timestamptz '{b}+00'"
+pairs = []
+for _ in range(2): # the second time the whole version is known
+    pairs += [[clean(inside), ours(f"time_from := '{a}', time_to := '{b}'")],
+              [clean(inside), ours(f"time_from := timestamptz '{a}+00', time_to := timestamp '{b}'")],
+              [clean(inside), ours(f"time_from={a}&time_to={b}", "'timelake:{t}?{o}'")],
+              [clean(f"time >= timestamptz '{a}+00'"), ours(f"time_from := '{a}Z'")],
+              [clean(f"time < timestamptz '{b}+00'"), ours(f"time_to := '{b}'")],
+              [clean("time < timestamptz '2025-12-02 00:00:00+00'"), ours("time_to := date '2025-12-02'")],
+              [clean(f"time >= timestamptz '{a}+00' and machine = 'machine-001'"),
+               list(one(con, f"select {digest} from timelake('{t}', time_from := timestamptz '{a}+00' + interval 0 hours) where machine = 'machine-001'"))],
+              [[0, None], ours(f"time_from := '{b}', time_to := '{a}'")], [[0, None], ours("time_to := '1990-01-01'")]]
+    con.execute("set timezone = 'UTC'")
+    one(con, f"select count(*) from timelake('{t}')")
+text = one(con, f"select tl_sql('{t}', '', '', '', '', '{a}', '{b}')")[0]
+result = [pairs, text, fails(con, f"from timelake('{t}', time_from := 'soon')"), fails(con, f"from 'timelake:{t}?latest=on&time_to=2025-01-01'"),
+          one(con, f"select count(*) from timelake('{t}', time_from := now() - interval 1 hour)")[0], text.count('.parquet')]
+""", table=tl.table_dir("readings"))
+    pairs, text, soon, latest, recent, listed = got
+    assert all(a == b for a, b in pairs), [p for p in pairs if p[0] != p[1]]
+    assert 0 < listed < len(list(tl.table_dir("readings").glob("data/*/*.parquet"))) / 2, text
+    assert '"soon" is no time' in soon and "no snapshot" in latest
+    assert recent == 0
+
+
 def test_tables_settings_decide_where_the_query_does_not(host, tl):
     fill(tl, "off", ROWS)
     add(tl, "off", RESENT)
