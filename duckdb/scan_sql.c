@@ -120,9 +120,19 @@ tl_status tl_scan_path(const tl_table *table, const char *key, tl_buf *out, tl_e
     return add_path(table, key, tl_duck_path, out, err);
 }
 
+/* All of them are listed. */
+static bool is_run(const scan_text *s, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+        if (!is_wanted(s, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static tl_status files_of(const scan_text *s, int64_t from, int64_t to, tl_error *err) {
     bool any = false;
-    if (!s->wanted) {
+    if (is_run(s, from, to)) {
         return tl_buf_printf(s->out, "tl_files(%lld, %lld, %lld)", (long long)s->handle, (long long)from,
                              (long long)to);
     }
@@ -198,12 +208,10 @@ static int64_t hidden_in(const scan_text *s, int64_t from, int64_t to) {
 /* Where the files of the list stand in the plan: file_index, or a jump for each gap before it. */
 static tl_status place_of(const scan_text *s, int64_t from, int64_t to) {
     int64_t listed = 0;
-    bool gaps = from > 0, open = false;
-    for (int64_t i = from; s->wanted && i < to; i++) {
-        gaps = gaps || !s->wanted[i];
-    }
-    if (!gaps) {
-        return tl_buf_add_text(s->out, "file_index");
+    bool open = false;
+    if (is_run(s, from, to)) {
+        return from ? tl_buf_printf(s->out, "CAST(file_index + %lld AS UBIGINT)", (long long)from)
+                    : tl_buf_add_text(s->out, "file_index");
     }
     TL_TRY(tl_buf_add_text(s->out, "CAST(CASE"));
     for (int64_t i = to; i-- > from;) {
@@ -223,6 +231,9 @@ static tl_status place_of(const scan_text *s, int64_t from, int64_t to) {
 
 /* Files `from` to `to` of the plan, whose columns carry field ids. */
 static tl_status select_by_id(const scan_text *s, int64_t from, int64_t to, tl_error *err) {
+    while (to > from + 1 && !is_wanted(s, to - 1)) {
+        to--;
+    }
     TL_TRY(tl_buf_add_text(s->out, "SELECT "));
     TL_TRY(columns_by_id(s->schema, s->out));
     TL_TRY(tl_buf_add_text(s->out, " FROM read_parquet("));
