@@ -72,6 +72,19 @@ static tl_status print_explain(job *j, duckdb_result *result, tl_error *err) {
     return status;
 }
 
+/* As DuckDB gives them: what is timed is the query alone. */
+static tl_status drop_rows(duckdb_result *result, int64_t *rows, tl_error *err) {
+    *rows = 0;
+    for (duckdb_data_chunk chunk; (chunk = duckdb_fetch_chunk(*result));) {
+        *rows += (int64_t)duckdb_data_chunk_get_size(chunk);
+        duckdb_destroy_data_chunk(&chunk);
+    }
+    const char *why = duckdb_result_error(result);
+    tl_status status = why && *why ? tl_duck_fail(err, why) : TL_OK;
+    duckdb_destroy_result(result);
+    return status;
+}
+
 static tl_status print_result(job *j, duckdb_result *result, bool explain, int64_t begin_us, tl_error *err) {
     bool binary = j->format == TL_OUTPUT_ARROW || j->format == TL_OUTPUT_PARQUET;
     if (++j->results > 1 && binary) {
@@ -86,8 +99,12 @@ static tl_status print_result(job *j, duckdb_result *result, bool explain, int64
     }
     struct ArrowArrayStream stream;
     int64_t rows;
-    TL_TRY(tl_duck_stream(result, &stream, err));
-    TL_TRY(tl_output_write(j->format, &stream, j->to, &rows, err));
+    if (j->format == TL_OUTPUT_NONE) {
+        TL_TRY(drop_rows(result, &rows, err));
+    } else {
+        TL_TRY(tl_duck_stream(result, &stream, err));
+        TL_TRY(tl_output_write(j->format, &stream, j->to, &rows, err));
+    }
     if ((j->format == TL_OUTPUT_TABLE || j->format == TL_OUTPUT_NONE) && isatty(2)) {
         double seconds = (double)(tl_env_monotonic_us(tl_env_default()) - begin_us) / 1e6;
         fprintf(stderr, "%lld row%s in %.3f s\n", (long long)rows, rows == 1 ? "" : "s", seconds);
@@ -112,13 +129,8 @@ static tl_status run_prepared(job *j, duckdb_prepared_statement prepared, tl_err
     if (rows) {
         return print_result(j, &result, explain, begin, err);
     }
-    for (duckdb_data_chunk chunk; (chunk = duckdb_fetch_chunk(result));) {
-        duckdb_destroy_data_chunk(&chunk); /* a count, or nothing */
-    }
-    const char *why = duckdb_result_error(&result);
-    status = why && *why ? tl_duck_fail(err, why) : TL_OK;
-    duckdb_destroy_result(&result);
-    return status;
+    int64_t none; /* a count, or nothing */
+    return drop_rows(&result, &none, err);
 }
 
 /* DuckDB writes Parquet by itself, which takes every type of its. */

@@ -45,7 +45,8 @@ tl_status tl_duck_open(unsigned threads, tl_duck *out, tl_error *err) {
         status = tl_fail_memory(err, 1);
     }
     if (status == TL_OK) {
-        status = tl_duck_run(out, "SET TimeZone='UTC'", err);
+        /* the buffer: threads that wait for a reader of the result hold a row group each */
+        status = tl_duck_run(out, "SET TimeZone='UTC'; SET streaming_buffer_size='64MB'", err);
     }
     if (status != TL_OK) {
         tl_duck_close(out);
