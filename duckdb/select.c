@@ -158,6 +158,12 @@ tl_status tl_ext_select(const tl_ext_texts *texts, bool latest, tl_buf *out, tl_
 
 /* ---- as functions of DuckDB's ---- */
 
+/* NULL = not given. */
+static bool is_given(duckdb_vector vector, idx_t row) {
+    uint64_t *valid = duckdb_vector_get_validity(vector);
+    return !valid || duckdb_validity_row_is_valid(valid, row);
+}
+
 char *tl_ext_text_at(duckdb_vector vector, idx_t row) {
     duckdb_string_t value = ((duckdb_string_t *)duckdb_vector_get_data(vector))[row];
     return tl_strndup(duckdb_string_t_data(&value), duckdb_string_t_length(value));
@@ -168,7 +174,8 @@ static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest,
     idx_t given = duckdb_data_chunk_get_column_count(input);
     tl_status status = TL_OK;
     for (idx_t i = 0; i < TL_COUNT(t) && status == TL_OK; i++) {
-        t[i] = i < given ? tl_ext_text_at(duckdb_data_chunk_get_vector(input, i), row) : tl_strdup("");
+        duckdb_vector vector = i < given ? duckdb_data_chunk_get_vector(input, i) : NULL;
+        t[i] = vector && is_given(vector, row) ? tl_ext_text_at(vector, row) : tl_strdup("");
         status = t[i] ? TL_OK : tl_fail_memory(err, 64);
     }
     if (status == TL_OK) {
@@ -180,22 +187,12 @@ static tl_status select_for_row(duckdb_data_chunk input, idx_t row, bool latest,
     return status;
 }
 
-static bool row_is_null(duckdb_data_chunk input, idx_t row) {
-    for (idx_t c = 0; c < duckdb_data_chunk_get_column_count(input); c++) {
-        uint64_t *valid = duckdb_vector_get_validity(duckdb_data_chunk_get_vector(input, c));
-        if (valid && !duckdb_validity_row_is_valid(valid, row)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void select_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
     bool latest = duckdb_scalar_function_get_extra_info(info) != NULL;
     tl_buf text = {0};
     for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
         tl_error err = {{0}};
-        if (row_is_null(input, i)) {
+        if (!is_given(duckdb_data_chunk_get_vector(input, 0), i)) {
             duckdb_vector_ensure_validity_writable(output);
             duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), i);
             continue;
@@ -263,6 +260,7 @@ tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) {
     duckdb_scalar_function selects[TL_COUNT(arguments)];
     for (size_t i = 0; i < TL_COUNT(arguments); i++) {
         selects[i] = tl_host_function("tl_sql", texts, arguments[i], DUCKDB_TYPE_VARCHAR, select_function, NULL);
+        duckdb_scalar_function_set_special_handling(selects[i]); /* of NULL */
     }
     TL_TRY(tl_host_register(connection, "tl_sql", selects, TL_COUNT(selects), err));
     TL_TRY(tl_merged_add(connection, tl_ext_versions(), err));
