@@ -183,7 +183,8 @@ size_t tl_pq_column_writer_held(const tl_pq_column_writer *w) {
     const tl_pq_held *h = &w->held;
     const tl_pq_chunk_build *c = &w->chunk;
     size_t stage = s->raw.cap + s->lengths.cap + s->prefixes.cap + s->previous.cap + s->indices.cap + s->runs.cap;
-    size_t dictionary = d->values.cap + d->offsets.cap + (d->slots ? (d->mask + 1) * sizeof(uint64_t) : 0);
+    size_t dictionary = d->values.cap + d->offsets.cap + (d->slots ? (d->mask + 1) * sizeof(uint64_t) : 0) +
+                        (d->cells ? (d->cell_mask + 1) * sizeof(uint32_t) : 0);
     size_t held = h->pages.cap + h->levels.cap + h->indices.cap + h->runs.cap;
     size_t chunk = c->pages.cap + c->records.cap + c->plain.cap + c->header.cap + tl_pq_codec_state_held(&c->codec);
     return stage + dictionary + held + chunk + w->def_bytes.cap + w->rep_bytes.cap + w->body.cap + w->stamps.cap;

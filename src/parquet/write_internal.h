@@ -79,10 +79,12 @@ typedef struct tl_pq_dictionary {
     uint32_t n;
     uint32_t max_values;
     size_t max_bytes;
-    tl_buf values;  /* the page's body: PLAIN */
-    tl_buf offsets; /* byte arrays: uint32_t per value, where its bytes begin in `values` */
-    struct tl_pq_slot *slots;
-    size_t mask; /* slots - 1 */
+    tl_buf values;            /* the page's body: PLAIN */
+    tl_buf offsets;           /* byte arrays: uint32_t per value, where its bytes begin in `values` */
+    struct tl_pq_slot *slots; /* of values that are not numbers of 4 or 8 bytes; NULL = none yet */
+    size_t mask;              /* slots - 1 */
+    uint32_t *cells;          /* of those that are: index + 1; 0 = free */
+    size_t cell_mask;
 } tl_pq_dictionary;
 
 void tl_pq_dictionary_free(tl_pq_dictionary *d);
