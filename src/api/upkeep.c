@@ -54,11 +54,11 @@ static bool is_time_to_look(const tl_table *t) {
 }
 
 /* Merges small files and partitions that have become cold. */
-static void compact(tl_pool *pool, tl_table **table) {
+static void compact(tl_pool *pool, tl_append_workspace *workspace, tl_table **table) {
     if (!is_time_to_look(*table)) {
         return;
     }
-    tl_compact_options options = {.pool = pool, .inline_only = true};
+    tl_compact_options options = {.pool = pool, .workspace = workspace, .inline_only = true};
     tl_compact_result result;
     tl_table *newer = NULL;
     (void)!tl_compact(*table, &options, &result, &newer, NULL);
@@ -84,11 +84,11 @@ static void drop_old(tl_table **table) {
 }
 
 /* Small maintenance after an append. Its failure is not the append's: the next one tries again. */
-static void maintain(tl_lake *lake, tl_pool *pool, tl_table *table) {
+static void maintain(tl_lake *lake, tl_pool *pool, tl_append_workspace *workspace, tl_table *table) {
     tl_table *now = tl_table_retain(table);
     mend_index(pool, &now);
     drop_old(&now);
-    compact(pool, &now);
+    compact(pool, workspace, &now);
     if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
         tl_expire_result result;
         tl_table *newer = NULL;
@@ -109,7 +109,7 @@ static void maintain(tl_lake *lake, tl_pool *pool, tl_table *table) {
 
 static void maintain_here(tl_lake *lake, tl_table *table) {
     tl_pool *pool = tl_lake_pool_take(lake);
-    maintain(lake, pool, table);
+    maintain(lake, pool, NULL, table);
     tl_lake_pool_give(lake, pool);
 }
 
@@ -142,6 +142,7 @@ void tl_upkeep_init(tl_upkeep *u) {
 
 void tl_upkeep_free(tl_upkeep *u) {
     tl_upkeep_wait(u);
+    tl_append_workspace_free(u->workspace);
     (void)pthread_cond_destroy(&u->idle);
     tl_lock_free(&u->lock);
 }
@@ -172,7 +173,8 @@ static void *thread_main(void *arg) {
         tl_table *table = u->waiting;
         u->waiting = NULL;
         tl_lock_give(&u->lock);
-        maintain(lake, NULL, table);
+        u->workspace = u->workspace ? u->workspace : tl_append_workspace_create();
+        maintain(lake, NULL, u->workspace, table);
         tl_table_release(table);
         tl_lock_take(&u->lock);
     }

@@ -18,7 +18,8 @@ typedef struct tl_upkeep {
     bool started; /* `thread` is to be joined */
 #endif
     bool busy;
-    tl_table *waiting; /* the next job; of the table at hand the newest version alone counts */
+    struct tl_append_workspace *workspace; /* the thread's; NULL = none yet */
+    tl_table *waiting;                     /* the next job; of the table at hand the newest version alone counts */
 } tl_upkeep;
 
 void tl_upkeep_init(tl_upkeep *u);

@@ -277,12 +277,14 @@ tl_status tl_compact(tl_table *base, const tl_compact_options *options, tl_compa
     o.now_us = o.now_us > 0 ? o.now_us : tl_env_now_us(env);
     compacting c = {.o = &o,
                     .t = tl_table_retain(base),
-                    .workspace = tl_append_workspace_create(),
+                    .workspace = o.workspace ? o.workspace : tl_append_workspace_create(),
                     .result = result,
                     .begin_us = tl_env_monotonic_us(env),
                     .no_sync = strcmp(tl_setting_text(&base->metadata, "durability"), "none") == 0};
     tl_status status = run_rounds(&c, err);
-    tl_append_workspace_free(c.workspace);
+    if (!o.workspace) {
+        tl_append_workspace_free(c.workspace);
+    }
     if (status == TL_OK || result->commits > 0) {
         *out = c.t;
     } else {

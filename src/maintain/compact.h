@@ -13,14 +13,15 @@
 #include "table/table.h"
 
 typedef struct tl_compact_options {
-    int64_t memory_limit; /* bytes, about; 0 = 256 MiB */
-    tl_pool *pool;        /* NULL = the caller's thread */
-    int64_t now_us;       /* wall clock; 0 = the store's environment says it */
-    int64_t budget_us;    /* no new commit is begun after so long; 0 = no limit */
-    int64_t budget_bytes; /* ... or after so many bytes read; 0 = no limit */
-    bool rewrite;         /* every partition, also where nothing asks for it (files with copies inside them) */
-    bool decode;          /* row groups are never taken over byte for byte */
-    bool inline_only;     /* what an append does by itself: size tiers and cold partitions, nothing large */
+    int64_t memory_limit;                  /* bytes, about; 0 = 256 MiB */
+    tl_pool *pool;                         /* NULL = the caller's thread */
+    struct tl_append_workspace *workspace; /* from one compaction to the next; borrowed; NULL = none is kept */
+    int64_t now_us;                        /* wall clock; 0 = the store's environment says it */
+    int64_t budget_us;                     /* no new commit is begun after so long; 0 = no limit */
+    int64_t budget_bytes;                  /* ... or after so many bytes read; 0 = no limit */
+    bool rewrite;     /* every partition, also where nothing asks for it (files with copies inside them) */
+    bool decode;      /* row groups are never taken over byte for byte */
+    bool inline_only; /* what an append does by itself: size tiers and cold partitions, nothing large */
     void (*progress)(void *arg, int64_t done_bytes, int64_t all_bytes); /* NULL = none; called from this thread */
     void *progress_arg;
     const int32_t *only_partitions; /* ascending partition values; NULL = all */
