@@ -156,6 +156,7 @@ def main():
     for line, bar in (("all, one thread", 40), ("all, two threads", None), ("one hour", 4), ("one series", 15),
                       ("all, one commit more", None)):
         figure(f"iiot, {line}: beyond live files", iiot[f"plan: {line}"][1] - base, "ms", bar)
+    figure("iiot, all, two threads: wall, beyond live files", iiot["plan: all, two threads"][0] - iiot["plan: copies kept"][0], "ms", 25)
     figure("iiot, kept beside the table: cold - known", iiot["load the table"][1] + iiot["plan: all, kept beside"][1] -
            iiot["plan: all, known"][1], "ms", 10)
     read = re.search(r"read ([0-9.]+) of ([0-9.]+) MB; peak (\d+)", iiot["plan: all, one thread"][2])
@@ -175,7 +176,7 @@ def main():
     figure("no overlap, all - copies kept", apart["plan: all, one thread"][1] - apart["plan: copies kept"][1], "ms")
     for name, tables in (("10,000 files", many_files), ("1,000,000 series", many_series)):
         found = run(name, tables)
-        for line in ("plan: copies kept", "plan: all, one thread", "plan: all, known"):
+        for line in ("plan: copies kept", "plan: all, one thread", "plan: all, one commit more", "plan: all, known"):
             figure(f"{name}, {line}", found[line][1], "ms")
         figure(f"{name}, peak memory", float(re.search(r"peak (\d+)", found["plan: all, one thread"][2])[1]), "MB")
     save("older")
