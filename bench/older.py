@@ -83,7 +83,7 @@ for path in sys.argv[2:]:
 OTHERS = {
     "pyarrow, rows by time": lambda d: foreign(d, False),
     "pyarrow, rows by machine": lambda d: foreign(d, True),
-    "pyarrow, row groups of 2,000 rows": lambda d: foreign(d, True, 2000),
+    "pyarrow, row groups of 10,000 rows": lambda d: foreign(d, True, 10_000),
     "Timelake 0.7.0": lambda d: program([PEER, "-c", PEER_APPENDS, d.parent.parent, *sorted(IIOT.glob("batch-*.parquet"))]),
 }
 

@@ -234,7 +234,8 @@ static tl_status mini_steps(tl_bytes in, unsigned width, uint64_t min, size_t n,
     return TL_OK;
 }
 
-tl_status tl_pq_decode_delta_steps(tl_bytes bytes, int64_t n, int64_t most, tl_pq_steps *s, tl_error *err) {
+tl_status tl_pq_decode_delta_steps(tl_bytes bytes, int64_t n, int64_t want, int64_t most, tl_pq_steps *s,
+                                   tl_error *err) {
     delta_in d;
     if (n == 0) {
         return TL_OK;
@@ -250,7 +251,8 @@ tl_status tl_pq_decode_delta_steps(tl_bytes bytes, int64_t n, int64_t most, tl_p
     } else {
         add_steps(s, (uint64_t)d.first - (uint64_t)s->last, 1);
     }
-    for (uint64_t left = (uint64_t)n - 1; left > 0 && s->n <= most;) {
+    uint64_t rest = want < n ? (uint64_t)(n - want) : 0; /* behind what is wanted */
+    for (uint64_t left = (uint64_t)n - 1; left > rest && s->n <= most;) {
         int64_t min;
         const uint8_t *widths;
         TL_TRY(delta_block(&d, &min, &widths, err));

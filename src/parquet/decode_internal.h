@@ -117,8 +117,10 @@ tl_status tl_pq_decode_indices(tl_bytes in, int64_t n, int64_t n_dict, tl_pq_vec
 tl_status tl_pq_decode_boolean_rle(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_split(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_delta(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
-/* `n` numbers behind those of `s` (INT64); given up, with more than `most` steps in `s`, when they need so many. */
-tl_status tl_pq_decode_delta_steps(tl_bytes in, int64_t n, int64_t most, tl_pq_steps *s, tl_error *err) TL_CHECKED;
+/* `n` numbers behind those of `s` (INT64), or the first `want` of them and some more; given up, with more than `most`
+ * steps in `s`, when they need so many. */
+tl_status tl_pq_decode_delta_steps(tl_bytes in, int64_t n, int64_t want, int64_t most, tl_pq_steps *s,
+                                   tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_delta_length(tl_bytes in, int64_t n, tl_pq_vector *v, tl_error *err) TL_CHECKED;
 tl_status tl_pq_decode_delta_text(tl_bytes in, int64_t n, tl_pq_vector *v, tl_pq_scratch *scratch,
                                   tl_error *err) TL_CHECKED;

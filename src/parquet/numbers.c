@@ -98,14 +98,14 @@ static void write_out(const tl_pq_steps *s, int64_t n, int64_t *out) {
 }
 
 /* Page by page, as long as few steps do. *page is the one that did not fit. */
-static tl_status collect(tl_pq_cursor *c, tl_pq_steps *s, tl_pq_page *page, bool *fits, tl_error *err) {
+static tl_status collect(tl_pq_cursor *c, int64_t rows, tl_pq_steps *s, tl_pq_page *page, bool *fits, tl_error *err) {
     int64_t most = c->n_rows / NUMBERS_A_STEP + STEPS_ALWAYS;
     *fits = true;
-    while (c->row < c->n_rows) {
+    while (c->row < rows) {
         TL_TRY(tl_pq_page_next(c, page, err));
         *fits = page->header.encoding == TL_PQ_DELTA_BINARY_PACKED && all_present(c, page);
         if (*fits) {
-            TL_TRY(tl_pq_decode_delta_steps(page->values, page->n_values, most, s, err));
+            TL_TRY(tl_pq_decode_delta_steps(page->values, page->n_values, rows - c->row, most, s, err));
             *fits = s->n <= most;
         }
         if (!*fits) {
@@ -117,10 +117,10 @@ static tl_status collect(tl_pq_cursor *c, tl_pq_steps *s, tl_pq_page *page, bool
 }
 
 /* Steps, or the numbers up to the end of the page that did not fit. */
-static tl_status begin(tl_pq_cursor *c, tl_pq_steps *steps, bool *stepped, int64_t *out, tl_pq_vector *v,
+static tl_status begin(tl_pq_cursor *c, int64_t rows, tl_pq_steps *steps, bool *stepped, int64_t *out, tl_pq_vector *v,
                        tl_error *err) {
     tl_pq_page page;
-    TL_TRY(collect(c, steps, &page, stepped, err));
+    TL_TRY(collect(c, rows, steps, &page, stepped, err));
     if (*stepped) {
         return TL_OK;
     }
@@ -132,9 +132,9 @@ static tl_status begin(tl_pq_cursor *c, tl_pq_steps *steps, bool *stepped, int64
     return TL_OK;
 }
 
-static tl_status steps_or_numbers(tl_pq_cursor *c, tl_pq_steps *steps, bool *stepped, int64_t *out, tl_pq_vector *v,
-                                  tl_error *err) {
-    tl_status status = c->page.type == TL_PQ_INT64 ? begin(c, steps, stepped, out, v, err)
+static tl_status steps_or_numbers(tl_pq_cursor *c, int64_t rows, tl_pq_steps *steps, bool *stepped, int64_t *out,
+                                  tl_pq_vector *v, tl_error *err) {
+    tl_status status = c->page.type == TL_PQ_INT64 ? begin(c, rows, steps, stepped, out, v, err)
                                                    : tl_fail(err, TL_INVALID, "it is not an INT64 column");
     if (status != TL_OK) {
         tl_pq_name_column(c->r, c->row_group, c->leaf, err);
@@ -143,8 +143,8 @@ static tl_status steps_or_numbers(tl_pq_cursor *c, tl_pq_steps *steps, bool *ste
     return *stepped ? TL_OK : tl_pq_cursor_read(c, c->n_rows - c->row, v, err);
 }
 
-tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_steps *steps, bool *stepped,
-                             int64_t *out, uint8_t *validity, int64_t *n_nulls, tl_error *err) {
+tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, int64_t rows, tl_pq_steps *steps,
+                             bool *stepped, int64_t *out, uint8_t *validity, int64_t *n_nulls, tl_error *err) {
     *n_nulls = 0;
     *stepped = false;
     steps->n = 0;
@@ -152,7 +152,7 @@ tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, t
     tl_pq_cursor c;
     TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
     tl_pq_vector v = {0};
-    tl_status status = steps_or_numbers(&c, steps, stepped, out, &v, err);
+    tl_status status = steps_or_numbers(&c, rows < c.n_rows ? rows : c.n_rows, steps, stepped, out, &v, err);
     if (status == TL_OK && !*stepped) {
         finish(&v, validity, n_nulls);
     }

@@ -107,9 +107,10 @@ void tl_pq_steps_free(tl_pq_steps *s);
 
 /* As tl_pq_reader_int64 for an INT64 leaf without nulls; but where the numbers come to few steps (times of sensors that
  * report every so often, as deltas) `out` is left alone and *stepped set: then `steps`, whose memory is used again,
- * holds them. Costs a fraction: equal deltas are not summed up one by one. */
-tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, tl_pq_steps *steps, bool *stepped,
-                             int64_t *out, uint8_t *validity, int64_t *n_nulls, tl_error *err) TL_CHECKED;
+ * holds at least those of the first `rows` rows. Costs a fraction: equal deltas are not summed up one by one. */
+tl_status tl_pq_reader_steps(tl_pq_reader *r, int32_t row_group, int32_t leaf, int64_t rows, tl_pq_steps *steps,
+                             bool *stepped, int64_t *out, uint8_t *validity, int64_t *n_nulls,
+                             tl_error *err) TL_CHECKED;
 
 /* ---- indexes ---- */
 

@@ -150,8 +150,9 @@ static tl_status make_validity(const key_reader *r, int32_t leaf, int64_t n_rows
     return optional && !*out ? tl_fail_memory(err, (size_t)n_rows / 8) : TL_OK;
 }
 
-/* The times of the group, into `out` or as steps in the scratch. */
-static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, bool steps, bool *stepped, tl_error *err) {
+/* The times of the group, into `out`, or those of the first `steps` rows as steps in the scratch. */
+static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, int64_t steps, bool *stepped,
+                              tl_error *err) {
     const tl_field *field = &r->schema->fields[r->contract->time];
     int32_t leaf = tl_open_file_leaf(r->f, field);
     *stepped = false;
@@ -165,8 +166,8 @@ static tl_status decode_times(key_reader *r, int64_t n_rows, int64_t *out, bool 
     int64_t n_nulls = 0;
     uint8_t *validity = NULL;
     TL_TRY(make_validity(r, leaf, n_rows, &validity, err));
-    tl_status status = steps ? tl_pq_reader_steps(r->f->parquet, r->group, leaf, &r->request->scratch->steps, stepped,
-                                                  out, validity, &n_nulls, err)
+    tl_status status = steps ? tl_pq_reader_steps(r->f->parquet, r->group, leaf, steps, &r->request->scratch->steps,
+                                                  stepped, out, validity, &n_nulls, err)
                              : tl_pq_reader_int64(r->f->parquet, r->group, leaf, out, validity, &n_nulls, err);
     tl_free(validity);
     if (status == TL_OK && n_nulls) {
@@ -228,7 +229,9 @@ static tl_status read_times(key_reader *r, int64_t from, int64_t n_rows, tl_erro
     bool long_spans = (r->out->n - from) * ROWS_A_STEP <= wanted;
     TL_TRY(place_times(r, n_rows, wanted == n_rows && !r->decoded, &all, &kept, err));
     if (!r->decoded) {
-        TL_TRY(decode_times(r, n_rows, all, r->request->steps && r->request->scratch && long_spans, &stepped, err));
+        const tl_span *last = &r->out->items[r->out->n - 1];
+        int64_t steps = r->request->steps && r->request->scratch && long_spans ? last->row + last->n : 0;
+        TL_TRY(decode_times(r, n_rows, all, steps, &stepped, err));
     }
     if (stepped) {
         return tl_spans_take_steps(r->out, from, &r->request->scratch->steps, err);
@@ -333,7 +336,7 @@ static tl_status gather_times(key_reader *r, const tl_scatter *s, int64_t from, 
     int64_t *all, *times, *block, wanted = begins[s->n_series];
     bool kept, stepped;
     TL_TRY(place_times(r, n_rows, false, &all, &kept, err));
-    TL_TRY(r->decoded ? TL_OK : decode_times(r, n_rows, all, false, &stepped, err));
+    TL_TRY(r->decoded ? TL_OK : decode_times(r, n_rows, all, 0, &stepped, err));
     TL_TRY(keep_times(r, wanted, &times, err));
     TL_TRY(tl_spans_block(r->out, wanted / 2 + 1, &block, err));
     TL_TRY(grow_scratch(&scratch->gathered, &scratch->cap_gathered, wanted + wanted / 2 + 1, err));
@@ -350,11 +353,7 @@ static tl_status gather_times(key_reader *r, const tl_scatter *s, int64_t from, 
     tl_status status = TL_OK;
     for (int64_t i = from; i < r->out->n && status == TL_OK; i++) {
         tl_span *span = &r->out->items[i];
-        status = tl_span_sort(span, some, some_rows, err);
-        memcpy(times, some, (size_t)span->n * sizeof *times);
-        memcpy(rows, some_rows, (size_t)span->n * sizeof *rows);
-        span->times = times;
-        span->rows = rows;
+        status = tl_span_sort(span, some, some_rows, times, rows, err);
         times += span->n;
         rows += span->n;
         some += span->n;
@@ -508,7 +507,7 @@ static tl_status look_at_times(key_reader *r, int64_t n_rows, tl_error *err) {
         return TL_OK;
     }
     TL_TRY(grow_scratch(&scratch->times, &scratch->cap, n_rows, err));
-    TL_TRY(decode_times(r, n_rows, scratch->times, false, &stepped, err));
+    TL_TRY(decode_times(r, n_rows, scratch->times, 0, &stepped, err));
     r->decoded = scratch->times;
     return TL_OK;
 }

@@ -101,8 +101,9 @@ tl_status tl_spans_reserve(tl_spans *s, int64_t hint, tl_error *err) TL_CHECKED;
 /* Sets min, max and repeats of a span whose rows stand together and whose times stand as in the file: afterwards they
  * ascend, in memory of the spans where they did not. */
 tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) TL_CHECKED;
-/* The same for a span whose times and rows (n each) may be moved. */
-tl_status tl_span_sort(tl_span *span, int64_t *times, int32_t *rows, tl_error *err) TL_CHECKED;
+/* The same for a span that gets its times and rows (n each) from here, put in order into `times` and `rows`. */
+tl_status tl_span_sort(tl_span *span, const int64_t *from, const int32_t *from_rows, int64_t *times, int32_t *rows,
+                       tl_error *err) TL_CHECKED;
 /* Gives spans [from, s->n) of a row group, whose rows ascend and do not overlap, their part of its times. */
 tl_status tl_spans_take_steps(tl_spans *s, int64_t from, const tl_pq_steps *steps, tl_error *err) TL_CHECKED;
 /* The times of a span with steps, into out[n]. */

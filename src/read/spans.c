@@ -91,20 +91,26 @@ static timed *sort_runs(timed *t, timed *other, int32_t n) {
     return t;
 }
 
-/* Times mostly ascend, with late ones between: those are taken out, sorted, and merged in again. `room` has space for
- * twice as many. */
-static void sort_late(int64_t *times, int32_t *rows, int32_t n, timed *room) {
+/* Times mostly ascend, with late ones between: those are taken out, sorted, and merged in again. `from_rows` NULL =
+ * 0, 1, ... Late ones get room of their own, which the caller frees. */
+static tl_status sort_late(const int64_t *from, const int32_t *from_rows, int64_t *times, int32_t *rows, int32_t n,
+                           timed **room, tl_error *err) {
     int32_t kept = 0, late = 0;
     int64_t last = INT64_MIN;
     for (int32_t i = 0; i < n; i++) {
-        if (times[i] < last) {
-            room[late++] = (timed){times[i], rows[i]};
-        } else {
-            last = times[kept] = times[i];
-            rows[kept++] = rows[i];
+        int64_t t = from[i];
+        int32_t row = from_rows ? from_rows[i] : i;
+        if (t >= last) {
+            last = times[kept] = t;
+            rows[kept++] = row;
+            continue;
         }
+        if (!*room && !(*room = tl_alloc_array((size_t)n * 2, sizeof **room))) {
+            return tl_fail_memory(err, (size_t)n * sizeof **room);
+        }
+        (*room)[late++] = (timed){t, row};
     }
-    const timed *sorted = sort_runs(room, room + late, late);
+    const timed *sorted = late ? sort_runs(*room, *room + late, late) : NULL;
     for (int32_t to = n; late > 0;) {
         to--;
         if (kept > 0 && times[kept - 1] > sorted[late - 1].time) {
@@ -115,6 +121,7 @@ static void sort_late(int64_t *times, int32_t *rows, int32_t n, timed *room) {
             rows[to] = sorted[late].row;
         }
     }
+    return TL_OK;
 }
 
 /* Bit 63 of a - b without overflow: set where a < b. In plain bit operations compilers compare several at once. */
@@ -141,19 +148,17 @@ static void set_bounds(tl_span *span) {
     span->max = span->times[span->n - 1];
 }
 
-tl_status tl_span_sort(tl_span *span, int64_t *times, int32_t *rows, tl_error *err) {
-    if (falls(times, span->n)) {
-        timed *room = tl_alloc_array((size_t)span->n * 2, sizeof *room);
-        if (!room) {
-            return tl_fail_memory(err, (size_t)span->n * sizeof *room);
-        }
-        sort_late(times, rows, span->n, room);
-        tl_free(room);
-    }
+tl_status tl_span_sort(tl_span *span, const int64_t *from, const int32_t *from_rows, int64_t *times, int32_t *rows,
+                       tl_error *err) {
+    timed *room = NULL;
+    tl_status status = sort_late(from, from_rows, times, rows, span->n, &room, err);
+    tl_free(room);
     span->times = times;
     span->rows = rows;
-    set_bounds(span);
-    return TL_OK;
+    if (status == TL_OK) {
+        set_bounds(span);
+    }
+    return status;
 }
 
 tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) {
@@ -163,12 +168,7 @@ tl_status tl_span_finish(tl_spans *s, tl_span *span, tl_error *err) {
         return TL_OK;
     }
     TL_TRY(tl_spans_block(s, span->n + (span->n + 1) / 2, &times, err));
-    int32_t *rows = (int32_t *)(times + span->n);
-    memcpy(times, span->times, (size_t)span->n * sizeof *times);
-    for (int32_t i = 0; i < span->n; i++) {
-        rows[i] = i;
-    }
-    return tl_span_sort(span, times, rows, err);
+    return tl_span_sort(span, span->times, NULL, times, (int32_t *)(times + span->n), err);
 }
 
 /* ---- steps ---- */
