@@ -50,6 +50,47 @@ static void read_arrays(tl_pq_reader *r, const struct ArrowSchema *schema, int32
     }
 }
 
+/* The place of each row's value has that value, as runs have it. */
+static void read_places(tl_pq_reader *r, int32_t group, int32_t leaf, int64_t n) {
+    tl_pq_runs places, runs;
+    if (tl_pq_reader_runs_or_places(r, group, leaf, &places, NULL) != TL_OK) {
+        return;
+    }
+    must(places.n_rows == n, "places", "do not cover the rows");
+    if (places.places && tl_pq_reader_runs(r, group, leaf, &runs, NULL) == TL_OK) {
+        for (int64_t i = 0; i < runs.n_runs; i++) {
+            for (int64_t row = runs.starts[i]; row < runs.starts[i + 1]; row++) {
+                int32_t at = places.places[row];
+                must(at >= 0 && at < places.n_runs, "places", "outside of the values");
+                must(places.is_null[at] == runs.is_null[i], "places", "another null");
+                must(runs.is_null[i] || tl_bytes_equal(places.values[at], runs.values[i]), "places", "another value");
+            }
+        }
+        tl_pq_runs_free(&runs);
+    }
+    tl_pq_runs_free(&places);
+}
+
+/* Steps are the numbers, as far as they go. */
+static void read_steps(tl_pq_reader *r, int32_t group, int32_t leaf, const int64_t *numbers, int64_t n,
+                       uint8_t *validity) {
+    tl_pq_steps steps = {0};
+    bool stepped;
+    int64_t nulls, *out = tl_alloc_array((size_t)n, sizeof *out);
+    if (out && tl_pq_reader_steps(r, group, leaf, n, &steps, &stepped, out, validity, &nulls, NULL) == TL_OK) {
+        int64_t row = 0;
+        for (int64_t i = 0; stepped && i < steps.n; i++) {
+            uint64_t value = (uint64_t)steps.items[i].first;
+            for (int64_t k = 0; k < steps.items[i].n; k++, value += (uint64_t)steps.items[i].step) {
+                must(row < n && numbers[row++] == (int64_t)value, "steps", "another number");
+            }
+        }
+        must(stepped ? row == n : memcmp(out, numbers, (size_t)n * sizeof *out) == 0, "steps", "not the numbers");
+    }
+    tl_pq_steps_free(&steps);
+    tl_free(out);
+}
+
 static void read_keys(tl_pq_reader *r, int32_t group, int32_t leaf) {
     tl_pq_runs runs;
     int64_t n = tl_pq_reader_meta(r)->row_groups[group].n_rows, nulls;
@@ -63,10 +104,12 @@ static void read_keys(tl_pq_reader *r, int32_t group, int32_t leaf) {
     if (n > MANY_ROWS) {
         return;
     }
+    read_places(r, group, leaf, n);
     int64_t *numbers = tl_alloc_array((size_t)n, sizeof *numbers);
     uint8_t *validity = tl_alloc((size_t)n / 8 + 1);
     if (numbers && validity && tl_pq_reader_int64(r, group, leaf, numbers, validity, &nulls, NULL) == TL_OK) {
         must(tl_bits_count(validity, 0, n) == n - nulls, "numbers", "the null count is wrong");
+        read_steps(r, group, leaf, numbers, n, validity);
     }
     tl_free(numbers);
     tl_free(validity);

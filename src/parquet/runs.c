@@ -386,7 +386,7 @@ static tl_status place_values(const tl_pq_cursor *c, run_sink *s) {
 static tl_status collect_places(tl_pq_cursor *c, run_sink *s, bool *fits) {
     tl_pq_vector *v = &c->indices;
     TL_TRY(tl_pq_page_dictionary(c, s->err));
-    *fits = few_values(c);
+    *fits = few_values(c) && (uint64_t)c->n_rows <= s->limit / sizeof *s->out->places;
     if (!*fits) {
         return TL_OK;
     }
@@ -419,7 +419,7 @@ static tl_status read_places(tl_pq_reader *r, int32_t row_group, int32_t leaf, t
     *out = (tl_pq_runs){.arena = {.limit = r->budget.limit}};
     tl_pq_cursor c;
     TL_TRY(tl_pq_cursor_open(r, row_group, leaf, false, &c, err));
-    run_sink s = {.out = out, .err = err};
+    run_sink s = {.out = out, .limit = r->budget.limit, .err = err};
     tl_status status = collect_places(&c, &s, fits);
     if (status != TL_OK) {
         tl_pq_name_column(r, row_group, leaf, err);
