@@ -132,6 +132,16 @@ static int64_t rows_read(const parts *p, const tl_slabs *s) {
     return rows;
 }
 
+/* Files of one row group each are not worth being opened for this: where keys tell them apart they are in groups of
+ * their own. */
+static bool may_be_cut(const tl_group *group) {
+    bool several = false;
+    for (int64_t i = 0; i < group->n && !several; i++) {
+        several = group->files[i]->live->file.n_split_offsets != 1;
+    }
+    return several;
+}
+
 tl_status tl_slabs_cut(tl_table *table, const tl_schema *schema, const tl_group *group, int64_t rows,
                        tl_key_scratch *scratch, tl_slabs *out, tl_error *err) {
     *out = (tl_slabs){0};
@@ -139,7 +149,7 @@ tl_status tl_slabs_cut(tl_table *table, const tl_schema *schema, const tl_group 
     bool ordered = field && (field->type.id == TL_TYPE_STRING || field->type.id == TL_TYPE_BINARY);
     parts p = {0};
     tl_status status = TL_OK;
-    if (ordered && group->rows / 2 > rows) {
+    if (ordered && group->rows / 2 > rows && may_be_cut(group)) {
         status = gather(table, field, group, scratch, &p, &out->arena, err);
     }
     out->items = status == TL_OK ? tl_arena_array(&out->arena, (size_t)p.n + 1, sizeof *out->items) : NULL;
