@@ -90,7 +90,9 @@ static tl_table *load(world *w) {
     return t;
 }
 
+/* Names repeat from world to world, so nothing may be remembered of the one before. */
 static void open_world(world *w) {
+    tl_read_forget();
     w->clock = (tl_env_fixed){.seed = 1, .clock_us = 1767225600000000, .step_us = 10};
     w->env = tl_env_seeded(&w->clock);
     tl_store *inner;

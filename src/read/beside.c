@@ -120,11 +120,11 @@ static tl_status make_scan(tl_plan *plan, tl_error *err) {
 
 static tl_status fill(beside *b, tl_pool *pool, tl_error *err) {
     tl_plan *plan = b->plan;
-    tl_manifest_filter filter = {wanted_manifest, b};
+    tl_manifest_filter filter = {wanted_manifest, b, true};
     TL_TRY(tl_table_files_of(b->table, NULL, &filter, &plan->files, err));
     TL_TRY(choose(b, err));
     TL_TRY(make_scan(plan, err));
-    TL_TRY(tl_plan_apply_deletes(plan, err));
+    TL_TRY(tl_plan_apply_deletes(plan, true, err));
     if (plan->n_scan > b->n_added || b->n_added > 1) {
         TL_TRY(tl_plan_hide_older_of(plan, b->schema, pool, err));
     }

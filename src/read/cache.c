@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/memo.h"
 #include "read/read.h"
 
 #define SLOTS 1024
@@ -236,6 +237,7 @@ bool tl_older_cache_first(tl_file_id table) {
 }
 
 void tl_read_forget(void) {
+    tl_memo_forget();
     tl_lock_take(&lock);
     node *all = newest;
     newest = oldest = NULL;

@@ -253,6 +253,10 @@ static int64_t compare_steps(const tl_copies *c, const tl_span *winner, const tl
 
 /* ---- any two ---- */
 
+static bool is_settled(const tl_copies *c, const tl_span *a, const tl_span *b) {
+    return c->settled && c->files[a->file]->known && c->files[b->file]->known;
+}
+
 /* A span may be passed over once all its rows have lost: what it would beat is beaten by the one that beat it. Gives
  * that span, or NULL. */
 static tl_span *compare(const tl_copies *c, tl_span *a, tl_span *b) {
@@ -379,7 +383,8 @@ static int64_t drop_equal(const tl_copies *c, tl_span **spans, int64_t n) {
     int64_t kept = 1;
     for (int64_t i = 1; i < n; i++) {
         tl_span *a = spans[kept - 1], *b = spans[i];
-        tl_span *lost = a->min == b->min && a->n == b->n && a->max == b->max ? compare(c, a, b) : NULL;
+        bool equal = a->min == b->min && a->n == b->n && a->max == b->max && !is_settled(c, a, b);
+        tl_span *lost = equal ? compare(c, a, b) : NULL;
         if (lost == a) {
             spans[kept - 1] = b;
         } else if (!lost) {
@@ -390,15 +395,16 @@ static int64_t drop_equal(const tl_copies *c, tl_span **spans, int64_t n) {
 }
 
 /* Are there so few overlapping pairs that they are better compared one by one? That costs each span as often as it has
- * rows, or by steps next to nothing. */
-static bool few_pairs(tl_span *const *spans, int64_t n) {
-    int64_t pairs = 0, limit = (have_steps(spans, n) ? PAIRS_OF_STEPS : PAIRS_OF_TIMES) * n;
-    for (int64_t i = 0; i < n && pairs <= limit; i++) {
-        for (int64_t j = i + 1; j < n && spans[j]->min <= spans[i]->max && pairs <= limit; j++) {
-            pairs++;
+ * rows, or by steps next to nothing. Settled pairs are only passed over. */
+static bool few_pairs(const tl_copies *c, tl_span *const *spans, int64_t n) {
+    enum { PASSED = 1, COMPARED = 16 };
+    int64_t cost = 0, limit = (have_steps(spans, n) ? PAIRS_OF_STEPS : PAIRS_OF_TIMES) * n * COMPARED;
+    for (int64_t i = 0; i < n && cost <= limit; i++) {
+        for (int64_t j = i + 1; j < n && spans[j]->min <= spans[i]->max && cost <= limit; j++) {
+            cost += is_settled(c, spans[i], spans[j]) ? PASSED : COMPARED;
         }
     }
-    return pairs <= limit;
+    return cost <= limit;
 }
 
 static void compare_pairs(const tl_copies *c, tl_span **spans, int64_t n) {
@@ -410,7 +416,7 @@ static void compare_pairs(const tl_copies *c, tl_span **spans, int64_t n) {
             if (spans[j]->min > spans[i]->max) {
                 break;
             }
-            tl_span *lost = compare(c, spans[i], spans[j]);
+            tl_span *lost = is_settled(c, spans[i], spans[j]) ? NULL : compare(c, spans[i], spans[j]);
             if (lost) {
                 spans[lost == spans[i] ? i : j] = NULL;
             }
@@ -427,7 +433,7 @@ static tl_status mark_chain(const tl_copies *c, tl_span **spans, int64_t n, tl_e
             compare_self(c, spans[i]);
         }
         n = drop_equal(c, spans, n);
-        if (few_pairs(spans, n)) {
+        if (few_pairs(c, spans, n)) {
             compare_pairs(c, spans, n);
         } else {
             status = write_times(spans, n, &rest, err);

@@ -9,6 +9,7 @@ typedef struct tl_copies {
     tl_older_file *const *files; /* by tl_span.file; `older` there is set and private to this computation */
     bool shared;                 /* other threads mark rows of the same files at the same time */
     bool deletes;                /* some file has deleted rows */
+    bool settled;                /* pairs of `known` files are not looked at again */
     int64_t from_us, to_us;      /* only copies with times in [from_us, to_us] are asked for */
 } tl_copies;
 

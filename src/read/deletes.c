@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/memo.h"
 #include "iceberg/deletes.h"
+#include "read/cache.h"
 #include "read/read_internal.h"
 
 tl_status tl_plan_hide(tl_plan_file *f, int64_t row, tl_error *err) {
@@ -64,10 +67,21 @@ static tl_plan_file *find(tl_plan_file **sorted, size_t n, const char *key) {
     return NULL;
 }
 
+/* The rows that a delete file of one data file has, as the process remembers them. */
+typedef struct deleted_rows {
+    tl_memo memo;
+    int64_t n;
+    int64_t rows[];
+} deleted_rows;
+
 typedef struct deleter {
     tl_plan *plan;
+    bool remember;
+    tl_file_id table;
     tl_plan_file **sorted;
     const tl_live_file *deletes;
+    tl_buf rows;        /* those of the delete file at hand that were hidden, to be remembered */
+    tl_plan_file *only; /* the data file that they are all of; NULL = nothing is noted */
     /* the last path looked up: rows of one file stand together */
     tl_buf last_path;
     tl_plan_file *last;
@@ -104,6 +118,14 @@ static tl_status target(deleter *d, tl_bytes path, tl_plan_file **out, tl_error 
     return status;
 }
 
+static tl_status hide_row(deleter *d, tl_plan_file *f, int64_t row, tl_error *err) {
+    TL_TRY(tl_plan_hide(f, row, err));
+    if (d->only && (d->only != f || tl_buf_add(&d->rows, &row, sizeof row) != TL_OK)) {
+        d->only = NULL;
+    }
+    return TL_OK;
+}
+
 static tl_status hide_rows(deleter *d, const struct ArrowArray *batch, tl_error *err) {
     const struct ArrowArray *paths = batch->children[0], *positions = batch->children[1];
     const int32_t *offsets = paths->buffers[1];
@@ -114,7 +136,7 @@ static tl_status hide_rows(deleter *d, const struct ArrowArray *batch, tl_error 
         tl_plan_file *f;
         TL_TRY(target(d, (tl_bytes){data + offsets[p], (size_t)(offsets[p + 1] - offsets[p])}, &f, err));
         if (f) {
-            TL_TRY(tl_plan_hide(f, pos[positions->offset + i], err));
+            TL_TRY(hide_row(d, f, pos[positions->offset + i], err));
         }
     }
     return TL_OK;
@@ -200,13 +222,63 @@ static tl_status apply_vector(deleter *d, tl_error *err) {
     }
     for (int64_t i = 0; i < n && status == TL_OK; i++) {
         status = positions[i] > INT64_MAX ? tl_fail(err, TL_CORRUPT, "a position beyond 2^63")
-                                          : tl_plan_hide(f, (int64_t)positions[i], err);
+                                          : hide_row(d, f, (int64_t)positions[i], err);
     }
     if (status != TL_OK) {
         tl_error_prefix(err, "deletion vector %s: ", v->path);
     }
     tl_arena_free(&arena);
     tl_buf_free(&blob);
+    return status;
+}
+
+static tl_status apply_read(deleter *d, tl_error *err) {
+    const char *format = d->deletes->file.format;
+    return strcmp(format, "PUFFIN") == 0 || strcmp(format, "puffin") == 0 ? apply_vector(d, err)
+                                                                          : apply_position_file(d, err);
+}
+
+/* ---- remembering ---- */
+
+static void rows_free(tl_memo *m) {
+    tl_free(m);
+}
+
+/* Best effort. */
+static void keep_rows(deleter *d, tl_file_id id) {
+    deleted_rows *p = tl_alloc(sizeof *p + d->rows.len);
+    if (p) {
+        *p = (deleted_rows){.memo = {.references = 1, .bytes = sizeof *p + d->rows.len, .free = rows_free},
+                            .n = (int64_t)(d->rows.len / sizeof *p->rows)};
+        if (d->rows.len) {
+            memcpy(p->rows, d->rows.data, d->rows.len);
+        }
+        tl_memo_keep(&p->memo, id.a, id.b);
+        tl_memo_release(&p->memo);
+    }
+}
+
+/* A delete file of the data file `f` alone. */
+static tl_status apply_to(deleter *d, tl_plan_file *f, tl_error *err) {
+    tl_file_id file = tl_older_file_id(d->deletes), data = tl_older_file_id(f->file);
+    tl_file_id id = {tl_hash_mix(file.a ^ d->table.a, data.a ^ (uint64_t)d->deletes->file.content_offset),
+                     tl_hash_mix(file.b ^ d->table.b, data.b)};
+    deleted_rows *p = (deleted_rows *)tl_memo_find(id.a, id.b);
+    tl_status status = TL_OK;
+    if (!p) {
+        d->only = f;
+        d->rows.len = 0;
+        status = apply_read(d, err);
+        if (status == TL_OK && d->only) {
+            keep_rows(d, id);
+        }
+        d->only = NULL;
+        return status;
+    }
+    for (int64_t i = 0; i < p->n && status == TL_OK; i++) {
+        status = tl_plan_hide(f, p->rows[i], err);
+    }
+    tl_memo_release(&p->memo);
     return status;
 }
 
@@ -218,16 +290,28 @@ static tl_status apply_one(deleter *d, tl_error *err) {
                        "engine that wrote them",
                        file->path);
     }
-    return strcmp(file->format, "PUFFIN") == 0 || strcmp(file->format, "puffin") == 0 ? apply_vector(d, err)
-                                                                                      : apply_position_file(d, err);
+    tl_arena arena = {0};
+    tl_plan_file *f = NULL;
+    const char *path = NULL;
+    tl_status status = d->remember ? tl_delete_target(file, &arena, &path, err) : TL_OK;
+    if (status == TL_OK && path) {
+        status = target(d, tl_bytes_of(path), &f, err);
+    }
+    if (status == TL_OK && (f || !path)) {
+        status = f ? apply_to(d, f, err) : apply_read(d, err);
+    }
+    tl_arena_free(&arena);
+    return status;
 }
 
-tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) {
+tl_status tl_plan_apply_deletes(tl_plan *plan, bool remember, tl_error *err) {
     if (plan->files.n_deletes == 0) {
         return TL_OK;
     }
     size_t n = (size_t)plan->n_scan;
-    deleter d = {.plan = plan, .sorted = tl_alloc_array(n, sizeof(tl_plan_file *))};
+    deleter d = {.plan = plan,
+                 .remember = remember && plan->table->contract.time >= 0,
+                 .sorted = tl_alloc_array(n, sizeof(tl_plan_file *))};
     if (!d.sorted) {
         return tl_fail_memory(err, n * sizeof(tl_plan_file *));
     }
@@ -235,6 +319,9 @@ tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) {
         d.sorted[i] = &plan->scan[i];
     }
     qsort(d.sorted, n, sizeof(tl_plan_file *), by_key);
+    if (d.remember) {
+        d.table = tl_older_table_id(plan->table, tl_metadata_schema(&plan->table->metadata));
+    }
     tl_status status = TL_OK;
     for (int64_t i = 0; i < plan->files.n_deletes && status == TL_OK; i++) {
         d.deletes = &plan->files.deletes[i];
@@ -247,5 +334,6 @@ tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) {
     tl_free(d.sorted);
     tl_key_scratch_free(&d.scratch);
     tl_buf_free(&d.last_path);
+    tl_buf_free(&d.rows);
     return status;
 }

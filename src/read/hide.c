@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "commit/deletes.h"
 #include "read/cache.h"
 #include "read/kept.h"
 #include "read/older.h"
@@ -28,6 +29,7 @@ typedef struct hider {
     const tl_plan_options *options;
     tl_bytes *only;
     bool narrow;
+    bool remember, settled;
     tl_file_id table;
     tl_older_file *files; /* as plan->files.data */
     tl_file_id *ids;
@@ -225,7 +227,12 @@ static tl_status add_groups(hider *h, const part *p, bool scan_only, tl_groups *
 
 static tl_status search(hider *h, const tl_groups *groups, bool narrow, bool deletes, tl_error *err) {
     const tl_plan_options *o = h->options;
-    tl_older_search s = {.table = h->plan->table, .schema = h->schema, .deletes = deletes, .pool = o->pool};
+    tl_older_search s = {.table = h->plan->table,
+                         .schema = h->schema,
+                         .deletes = deletes,
+                         .remember = h->remember,
+                         .settled = h->settled,
+                         .pool = o->pool};
     if (narrow) {
         s.only = h->only;
         s.has_window = o->has_time && o->from_us < o->to_us;
@@ -340,6 +347,25 @@ static tl_status find_known(hider *h, part *parts, int64_t n, tl_error *err) {
     return status;
 }
 
+/* What is not in the table yet, against what is. Files of a snapshot that has one copy of each key have nothing to do
+ * with each other, and of a key whose rows were deleted there it has a later one: deleted rows change nothing. */
+static tl_status find_beside(hider *h, part *parts, int64_t n, tl_error *err) {
+    const tl_snapshot *now = tl_metadata_current(&h->plan->table->metadata);
+    h->settled = now && tl_snapshot_has_one_copy(now);
+    for (int64_t i = 0; i < h->plan->files.n_data; i++) {
+        h->files[i].known = h->settled && h->files[i].live->manifest >= 0;
+    }
+    tl_groups groups = {0};
+    tl_status status = TL_OK;
+    for (int64_t i = 0; i < n && status == TL_OK; i++) {
+        status = add_groups(h, &parts[i], true, &groups, err);
+    }
+    status = status == TL_OK ? search(h, &groups, h->narrow, false, err) : status;
+    tl_groups_free(&groups);
+    TL_TRY(status);
+    return h->settled ? TL_OK : search_with_deletes(h, parts, n, err);
+}
+
 static tl_status hide(hider *h, bool cached, tl_error *err) {
     part *parts = NULL;
     int64_t n = 0;
@@ -349,17 +375,10 @@ static tl_status hide(hider *h, bool cached, tl_error *err) {
     if (cached) {
         h->table = tl_older_table_id(h->plan->table, h->schema);
         TL_TRY(find_known(h, parts, n, err));
+        TL_TRY(search_with_deletes(h, parts, n, err));
     } else {
-        tl_groups groups = {0};
-        tl_status status = TL_OK;
-        for (int64_t i = 0; i < n && status == TL_OK; i++) {
-            status = add_groups(h, &parts[i], true, &groups, err);
-        }
-        status = status == TL_OK ? search(h, &groups, h->narrow, false, err) : status;
-        tl_groups_free(&groups);
-        TL_TRY(status);
+        TL_TRY(find_beside(h, parts, n, err));
     }
-    TL_TRY(search_with_deletes(h, parts, n, err));
     for (int64_t i = 0; i < h->plan->files.n_data; i++) {
         if (h->scanned[i]) {
             TL_TRY(hide_in(h->scanned[i], h->files[i].older, err));
@@ -376,6 +395,7 @@ static tl_status run(tl_plan *plan, const tl_schema *schema, const tl_plan_optio
     hider h = {.plan = plan,
                .schema = schema,
                .options = options,
+               .remember = !cached,
                .narrow = options->has_time || (options->n_keys > 0 && plan->table->contract.n_series > 0)};
     tl_status status = hide(&h, cached, err);
     for (int64_t i = 0; h.files && i < plan->files.n_data; i++) {

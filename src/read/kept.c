@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "commit/deletes.h"
 #include "read/read_internal.h"
 
 #define MAGIC "TLOLDER1"
@@ -329,7 +330,8 @@ static tl_status print_live(const tl_plan *plan, tl_file_id id, tl_buf *out) {
 
 void tl_older_publish(tl_table *t, tl_pool *pool) {
     const tl_snapshot *s = tl_metadata_current(&t->metadata);
-    if (!s || t->contract.time < 0 || !t->contract.dedup || t->metadata.last_sequence_number < EVERY_COMMITS) {
+    if (!s || t->contract.time < 0 || !t->contract.dedup || t->metadata.last_sequence_number < EVERY_COMMITS ||
+        tl_snapshot_has_one_copy(s)) { /* then nobody looks for any */
         return;
     }
     tl_file_id id = tl_older_table_id(t, tl_plan_schema(t, NULL));

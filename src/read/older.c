@@ -13,6 +13,7 @@
 
 #include "read/copies.h"
 #include "read/slabs.h"
+#include "read/span_memo.h"
 
 #define WAVE_ROWS (INT64_C(1) << 20)
 #define WAVE_FILES 512
@@ -30,6 +31,7 @@ typedef struct wave_file {
     tl_older_file *file;
     int64_t *times; /* room for its times, in the wave's buffer */
     tl_spans spans;
+    tl_memo *memo; /* what the spans' times belong to; NULL = to the spans or the wave */
 } wave_file;
 
 typedef struct wave {
@@ -59,6 +61,10 @@ static tl_status read_file(void *ctx, size_t i, unsigned worker, tl_error *err) 
     i += w->first;
     wave_file *wf = &w->files[i];
     const tl_older_file *file = wf->file;
+    if (s->remember && !s->only && !w->range && file->live->file.record_count <= TL_SPAN_MEMO_ROWS) {
+        return tl_span_memo_take(s->table, s->schema, file->live, file->known ? &w->set : NULL, &w->scratch[worker],
+                                 (int32_t)i, &wf->spans, &wf->memo, err);
+    }
     tl_key_request request = {.only = s->only,
                               .range = w->range,
                               .among = file->known ? &w->set : NULL,
@@ -165,6 +171,7 @@ static tl_status mark_task(void *ctx, size_t t, unsigned worker, tl_error *err) 
     const tl_copies copies = {.files = w->by_number,
                               .shared = w->shared,
                               .deletes = s->deletes,
+                              .settled = s->settled,
                               .from_us = s->has_window ? s->from_us : INT64_MIN,
                               .to_us = s->has_window ? s->to_us : INT64_MAX};
     for (int64_t i = w->tasks[t]; i < w->tasks[t + 1]; i++) {
@@ -277,6 +284,7 @@ static tl_status fill_wave(wave *w, const tl_group *groups, int64_t n, tl_error 
 static void empty_wave(wave *w) {
     for (int64_t i = 0; i < w->n_files; i++) {
         tl_spans_free(&w->files[i].spans);
+        tl_memo_release(w->files[i].memo);
     }
     tl_free(w->files);
     tl_free(w->by_number);

@@ -10,7 +10,9 @@ typedef struct tl_older_search {
     const tl_bytes *only; /* only series with these key pieces (see tl_keys_spans); NULL = all */
     bool has_window;      /* only copies with times in [from_us, to_us] */
     int64_t from_us, to_us;
-    bool deletes; /* some file has deleted rows, which neither win nor lose */
+    bool remember; /* the process remembers the key columns of files that are read whole (span_memo.h) */
+    bool settled;  /* what `known` files do to each other is not asked for, and not in their `older` */
+    bool deletes;  /* some file has deleted rows, which neither win nor lose */
     tl_pool *pool;
 } tl_older_search;
 

@@ -73,7 +73,7 @@ static tl_status fill(tl_plan *plan, const tl_plan_options *options, tl_error *e
     TL_TRY(tl_table_files(plan->table, snapshot, &plan->files, err));
     TL_TRY(choose_files(plan, schema, options, err));
     TL_TRY(options->names ? tl_plan_find_names(plan, err) : TL_OK);
-    TL_TRY(tl_plan_apply_deletes(plan, err));
+    TL_TRY(tl_plan_apply_deletes(plan, false, err));
     bool copies = !snapshot || !tl_snapshot_has_one_copy(snapshot); /* policy upsert has deleted them */
     if (plan->table->contract.dedup && copies && !options->keep_copies && !options->merge) {
         TL_TRY(tl_plan_hide_older(plan, schema, options, err));

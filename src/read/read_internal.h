@@ -199,8 +199,8 @@ bool tl_file_time_bounds(const tl_schema *schema, const tl_contract *contract, c
 /* Marks row `row` of plan file `f` as deleted (making its bitmap first): before older copies are looked for. */
 tl_status tl_plan_hide(tl_plan_file *f, int64_t row, tl_error *err) TL_CHECKED;
 
-/* Rows deleted by delete files (deletes.c). */
-tl_status tl_plan_apply_deletes(tl_plan *plan, tl_error *err) TL_CHECKED;
+/* Rows deleted by delete files (deletes.c). `remember`: the process remembers what they say, for the next call. */
+tl_status tl_plan_apply_deletes(tl_plan *plan, bool remember, tl_error *err) TL_CHECKED;
 /* Older copies in plan->scan (hide.c), with what is known from earlier plans of the same files. plan->files are the
  * table's live files, all of them in every partition that the scan has files of. */
 tl_status tl_plan_hide_older(tl_plan *plan, const tl_schema *schema, const tl_plan_options *options,

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/memo.h"
 #include "table/table.h"
 
 typedef struct reading {
@@ -59,24 +61,80 @@ static tl_status add_entry(reading *r, const tl_manifest_entry *e, tl_error *err
     return TL_OK;
 }
 
-static tl_status add_manifest(reading *r, const tl_manifest_file *listed, tl_error *err) {
-    if (listed->added_files == 0 && listed->existing_files == 0) {
-        return TL_OK; /* only deleted entries */
-    }
-    tl_buf avro = {0};
+/* A parsed manifest and the bytes that its entries point into. */
+typedef struct parsed {
+    tl_memo memo;
+    tl_arena arena;
     tl_manifest manifest;
+} parsed;
+
+static void parsed_free(tl_memo *m) {
+    parsed *p = (parsed *)m;
+    tl_arena_free(&p->arena);
+    tl_free(p);
+}
+
+static tl_status parse(reading *r, const tl_manifest_file *listed, tl_arena *arena, tl_manifest *out, size_t *bytes,
+                       tl_error *err) {
+    tl_buf avro = {0};
     tl_status status = get_named(r->table, "manifest", listed->path, &avro, err);
     if (status == TL_OK) {
         /* Entries may point into these bytes. */
-        void *bytes = tl_arena_copy(&r->out->arena, avro.data, avro.len);
-        status = bytes ? tl_manifest_parse((tl_bytes){bytes, avro.len}, listed, &r->out->arena, &manifest, err)
-                       : tl_fail_memory(err, avro.len);
+        void *copy = tl_arena_copy(arena, avro.data, avro.len);
+        status = copy ? tl_manifest_parse((tl_bytes){copy, avro.len}, listed, arena, out, err)
+                      : tl_fail_memory(err, avro.len);
         if (status != TL_OK && status != TL_NO_MEMORY) {
             tl_error_prefix(err, "table %s, manifest %s: ", r->table->name, listed->path);
         }
     }
+    *bytes = avro.len;
     tl_buf_free(&avro);
-    TL_TRY(status);
+    return status;
+}
+
+static tl_status parse_to_remember(reading *r, const tl_manifest_file *listed, parsed **out, tl_error *err) {
+    enum { PARSED_PER_BYTE = 16 /* about: entries and columns of packed bytes */ };
+    parsed *p = tl_calloc(1, sizeof *p);
+    if (!p) {
+        return tl_fail_memory(err, sizeof *p);
+    }
+    p->memo.references = 1;
+    p->memo.free = parsed_free;
+    size_t bytes;
+    tl_status status = parse(r, listed, &p->arena, &p->manifest, &bytes, err);
+    if (status != TL_OK) {
+        parsed_free(&p->memo);
+        return status;
+    }
+    p->memo.bytes = sizeof *p + bytes * PARSED_PER_BYTE;
+    *out = p;
+    return TL_OK;
+}
+
+/* Manifests have names that are never given again; what their list says of them is of the same commit. */
+static tl_status remembered(reading *r, const tl_manifest_file *listed, tl_manifest *out, tl_error *err) {
+    const char *uuid = r->table->metadata.table_uuid;
+    uint64_t a = tl_hash_bytes(listed->path, strlen(listed->path), 5), b;
+    b = tl_hash_bytes(listed->path, strlen(listed->path), 6 ^ (uint64_t)listed->sequence_number);
+    a ^= uuid ? tl_hash_bytes(uuid, strlen(uuid), 7) : 0;
+    parsed *p = (parsed *)tl_memo_find(a, b);
+    if (!p) {
+        TL_TRY(parse_to_remember(r, listed, &p, err));
+        tl_memo_keep(&p->memo, a, b);
+    }
+    r->out->held[r->out->n_held++] = &p->memo;
+    *out = p->manifest;
+    return TL_OK;
+}
+
+static tl_status add_manifest(reading *r, const tl_manifest_file *listed, tl_error *err) {
+    if (listed->added_files == 0 && listed->existing_files == 0) {
+        return TL_OK; /* only deleted entries */
+    }
+    tl_manifest manifest;
+    size_t bytes;
+    TL_TRY(r->out->held ? remembered(r, listed, &manifest, err)
+                        : parse(r, listed, &r->out->arena, &manifest, &bytes, err));
     for (int64_t i = 0; i < manifest.n_entries; i++) {
         if (manifest.entries[i].status != TL_ENTRY_DELETED) {
             TL_TRY(add_entry(r, &manifest.entries[i], err));
@@ -147,6 +205,12 @@ static int by_sequence_and_path(const void *a, const void *b) {
 static tl_status read_files(reading *r, const tl_snapshot *s, tl_error *err) {
     tl_live_files *out = r->out;
     TL_TRY(tl_table_manifests(r->table, s, &out->arena, &out->manifests, &out->n_manifests, err));
+    if (r->filter && r->filter->remember && s->manifest_list) {
+        out->held = tl_arena_array(&out->arena, (size_t)out->n_manifests, sizeof(tl_memo *));
+        if (!out->held) {
+            return tl_fail_memory(err, (size_t)out->n_manifests * sizeof(tl_memo *));
+        }
+    }
     for (int64_t i = 0; i < out->n_manifests; i++) {
         if (!r->filter || r->filter->wanted(r->filter->ctx, &out->manifests[i])) {
             r->manifest = (int32_t)i;
@@ -179,6 +243,9 @@ tl_status tl_table_files_of(tl_table *t, const tl_snapshot *snapshot, const tl_m
 }
 
 void tl_live_files_free(tl_live_files *f) {
+    for (int64_t i = 0; i < f->n_held; i++) {
+        tl_memo_release(f->held[i]);
+    }
     tl_arena_free(&f->arena);
     *f = (tl_live_files){0};
 }

@@ -90,16 +90,21 @@ typedef struct tl_live_files {
     int64_t n_deletes;
     tl_manifest_file *manifests; /* of the snapshot, newest first */
     int64_t n_manifests;
+    struct tl_memo **held; /* remembered manifests that the files stand in, in the arena */
+    int64_t n_held;
     tl_arena arena;
 } tl_live_files;
 
 /* The files of a snapshot (NULL = the current one; none = no files). A manifest or list that cannot be read is an
  * error naming it: never fewer rows. Caller frees. */
 tl_status tl_table_files(tl_table *t, const tl_snapshot *snapshot, tl_live_files *out, tl_error *err) TL_CHECKED;
-/* The same, of the manifests that `wanted` asks for: others are not read, so their files are left out. */
+/* The same, of the manifests that `wanted` asks for: others are not read, so their files are left out. `remember`: the
+ * process remembers manifests once read (base/memo.h), for callers that come with each commit and do not mean to find
+ * out whether the objects are sound. */
 typedef struct tl_manifest_filter {
     bool (*wanted)(void *ctx, const tl_manifest_file *m);
     void *ctx;
+    bool remember;
 } tl_manifest_filter;
 tl_status tl_table_files_of(tl_table *t, const tl_snapshot *snapshot, const tl_manifest_filter *filter,
                             tl_live_files *out, tl_error *err) TL_CHECKED;
