@@ -54,14 +54,21 @@ static bool is_time_to_look(const tl_table *t) {
 }
 
 /* Merges small files and partitions that have become cold. */
-static void compact(tl_pool *pool, tl_append_workspace *workspace, tl_table **table) {
+static void compact(tl_lake *lake, tl_pool *pool, tl_append_workspace *workspace, tl_table **table) {
     if (!is_time_to_look(*table)) {
         return;
     }
-    tl_compact_options options = {.pool = pool, .workspace = workspace, .inline_only = true};
+    tl_upkeep *u = &lake->upkeep;
+    tl_lock_take(&u->lock);
+    tl_compact_outlook outlook = u->outlook;
+    tl_lock_give(&u->lock);
+    tl_compact_options options = {.pool = pool, .workspace = workspace, .inline_only = true, .outlook = &outlook};
     tl_compact_result result;
     tl_table *newer = NULL;
     (void)!tl_compact(*table, &options, &result, &newer, NULL);
+    tl_lock_take(&u->lock);
+    u->outlook = outlook; /* another thread's may be lost, which costs a look */
+    tl_lock_give(&u->lock);
     if (newer) {
         tl_table_release(*table);
         *table = newer;
@@ -88,7 +95,7 @@ static void maintain(tl_lake *lake, tl_pool *pool, tl_append_workspace *workspac
     tl_table *now = tl_table_retain(table);
     mend_index(pool, &now);
     drop_old(&now);
-    compact(pool, workspace, &now);
+    compact(lake, pool, workspace, &now);
     if (tl_expire_is_due(now, tl_env_now_us(lake->store->env) / 1000)) {
         tl_expire_result result;
         tl_table *newer = NULL;

@@ -6,6 +6,7 @@
 #define TL_API_UPKEEP_H
 
 #include "base/lock.h"
+#include "maintain/compact.h"
 #include "table/table.h"
 #include "timelake.h"
 
@@ -19,7 +20,8 @@ typedef struct tl_upkeep {
 #endif
     bool busy;
     struct tl_append_workspace *workspace; /* the thread's; NULL = none yet */
-    tl_table *waiting;                     /* the next job; of the table at hand the newest version alone counts */
+    tl_compact_outlook outlook;
+    tl_table *waiting; /* the next job; of the table at hand the newest version alone counts */
 } tl_upkeep;
 
 void tl_upkeep_init(tl_upkeep *u);

@@ -235,6 +235,9 @@ static tl_status round_of(compacting *c, tl_error *err) {
     c->t = newest;
     TL_TRY(tl_table_writable(c->t, err));
     bool any = false;
+    if (c->o->inline_only && c->o->outlook && tl_compact_outlook_holds(c->t, c->o->now_us, c->o->outlook)) {
+        return TL_OK;
+    }
     TL_TRY(look(c, &any, err));
     if (!any) {
         return TL_OK;

@@ -12,6 +12,16 @@
 #include "base/pool.h"
 #include "table/table.h"
 
+/* What a look at the table tells of the next appends (compact_outlook.c). Zeroed = nothing; one is of one table. */
+typedef struct tl_compact_outlook {
+    char table[40]; /* its uuid */
+    int64_t version, snapshot_id;
+    int64_t files_left; /* with so many more there may be something to do */
+    bool cold_on;
+    int32_t hot_from;           /* partitions below are cold */
+    int64_t newest_us, cold_us; /* once the newest row is of that time a partition more is cold */
+} tl_compact_outlook;
+
 typedef struct tl_compact_options {
     int64_t memory_limit;                  /* bytes, about; 0 = 256 MiB */
     tl_pool *pool;                         /* NULL = the caller's thread */
@@ -19,9 +29,10 @@ typedef struct tl_compact_options {
     int64_t now_us;                        /* wall clock; 0 = the store's environment says it */
     int64_t budget_us;                     /* no new commit is begun after so long; 0 = no limit */
     int64_t budget_bytes;                  /* ... or after so many bytes read; 0 = no limit */
-    bool rewrite;     /* every partition, also where nothing asks for it (files with copies inside them) */
-    bool decode;      /* row groups are never taken over byte for byte */
-    bool inline_only; /* what an append does by itself: size tiers and cold partitions, nothing large */
+    bool rewrite;                /* every partition, also where nothing asks for it (files with copies inside them) */
+    bool decode;                 /* row groups are never taken over byte for byte */
+    bool inline_only;            /* what an append does by itself: size tiers and cold partitions, nothing large */
+    tl_compact_outlook *outlook; /* with inline_only: from one append to the next; NULL = none */
     void (*progress)(void *arg, int64_t done_bytes, int64_t all_bytes); /* NULL = none; called from this thread */
     void *progress_arg;
     const int32_t *only_partitions; /* ascending partition values; NULL = all */

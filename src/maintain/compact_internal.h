@@ -26,6 +26,11 @@ tl_status tl_compact_choose(const tl_plan *plan, const tl_compact_options *optio
                             tl_error *err) TL_CHECKED;
 void tl_compact_work_free(tl_compact_work *work);
 
+/* Does the table, one append later, have nothing to compact? Then the outlook is of this version; else it is zeroed. */
+bool tl_compact_outlook_holds(const tl_table *t, int64_t now_us, tl_compact_outlook *o);
+/* Makes `seen`, found when a look found nothing, the outlook of this version. */
+void tl_compact_outlook_note(const tl_table *t, const tl_compact_outlook *seen, tl_compact_outlook *o);
+
 /* Writes the rows of a unit anew (compact_rows.c): staged files, not yet part of the table. `workspace` may be NULL. */
 tl_status tl_compact_rows(tl_plan *plan, const tl_compact_unit *unit, const tl_compact_options *options,
                           tl_append_workspace *workspace, tl_staged *out, tl_error *err) TL_CHECKED;

@@ -46,6 +46,8 @@ typedef struct choosing {
     int32_t sort_order;     /* sorted files have it; 0 = not to be told */
     tl_compact_work *work;
     int64_t cap;
+    tl_compact_outlook outlook; /* what this look tells of the next appends */
+    bool outlook_known;
 } choosing;
 
 /* Of one partition. */
@@ -178,6 +180,22 @@ static bool is_cold(const choosing *c, int32_t partition) {
            tl_transform_time_start(c->contract->chunk, partition + 1, &end) && end <= c->cold_before_us;
 }
 
+/* How many files must come to the partition at least before it has a run that is long enough. An append to a cold one is
+ * looked at anyway. */
+static void note_tail(choosing *c, const census *p) {
+    if (c->outlook.cold_on && p->files[0].partition < c->outlook.hot_from) {
+        return;
+    }
+    const tl_live_file *last = file_at(c, &p->files[p->n - 1]);
+    int64_t run = 0, least = tier(last) > 0 ? c->min_files * LARGER_TIERS : c->min_files;
+    while (run < p->n && is_small(c, file_at(c, &p->files[p->n - 1 - run])) &&
+           tier(file_at(c, &p->files[p->n - 1 - run])) == tier(last)) {
+        run++;
+    }
+    int64_t left = least - run;
+    c->outlook.files_left = left < c->outlook.files_left ? left : c->outlook.files_left;
+}
+
 static tl_status choose_inline(choosing *c, const census *p, tl_error *err) {
     bool light = p->bytes <= 2 * c->target;
     double worth = (double)p->small + (double)p->deletes;
@@ -191,6 +209,7 @@ static tl_status choose_inline(choosing *c, const census *p, tl_error *err) {
             return add_unit(c, p->files, p->n, worth, err);
         }
     }
+    note_tail(c, p);
     return add_runs(c, p, true, c->min_files, err);
 }
 
@@ -308,6 +327,18 @@ static bool newest_time(const choosing *c, int64_t *out) {
     return any;
 }
 
+/* The partition that is cold next, and when. */
+static void note_cold(choosing *c, int64_t newest, int64_t after) {
+    tl_compact_outlook *o = &c->outlook;
+    tl_transform chunk = c->contract->chunk;
+    int64_t end;
+    bool wanted = c->contract->time >= 0 && after >= 0 && chunk != TL_TRANSFORM_VOID;
+    *o = (tl_compact_outlook){.files_left = c->min_files, .cold_on = wanted, .newest_us = newest};
+    c->outlook_known = !wanted || (c->cold_on && tl_transform_time(chunk, c->cold_before_us, &o->hot_from) &&
+                                   o->hot_from < INT32_MAX && tl_transform_time_start(chunk, o->hot_from + 1, &end) &&
+                                   tl_i64_add(end, after, &o->cold_us));
+}
+
 static void read_settings(choosing *c) {
     const tl_metadata *m = &c->plan->table->metadata;
     c->target = tl_setting_int(m, "target-file-size-bytes");
@@ -322,6 +353,7 @@ static void read_settings(choosing *c) {
         newest = c->o->now_us; /* a row from the future makes nothing cold */
     }
     c->cold_on = known && tl_i64_add(newest, -after, &c->cold_before_us);
+    note_cold(c, newest, after);
 }
 
 tl_status tl_compact_choose(const tl_plan *plan, const tl_compact_options *options, tl_compact_work *out,
@@ -351,6 +383,8 @@ tl_status tl_compact_choose(const tl_plan *plan, const tl_compact_options *optio
     tl_free(files);
     if (status != TL_OK) {
         tl_compact_work_free(out);
+    } else if (options->outlook && out->n == 0 && all && c.outlook_known) {
+        tl_compact_outlook_note(plan->table, &c.outlook, options->outlook);
     } else if (out->n) {
         qsort(out->units, (size_t)out->n, sizeof *out->units, most_worth_first);
     }
