@@ -360,6 +360,36 @@ result["fine"] = one(con, f"select count(*) from timelake('{t}')")[0]
     assert got["fine"] == 3
 
 
+def test_folders_may_be_called_anything(host, command, tmp_path):
+    """Characters of patterns and quotes stand for themselves, in the names of files that DuckDB is given as values too."""
+    tl = harness.Command(command, tmp_path / "a [b]*?'c\" é")
+    fill(tl, "r", ROWS)
+    add(tl, "r", RESENT)
+    assert host("""
+con = connect()
+t = args['table'].replace("'", "''")
+mount = one(con, f"select timelake_mount('{args['lake'].replace(chr(39), chr(39) * 2)}')")[0]
+con.execute(mount)
+result = [list(one(con, f"select count(*), sum(v) from {form}")) for form in (f"timelake('{t}')", "lake.r", f"timelake('{t}', time_from := '2025-01-02')")]
+""", table=tl.table_dir("r"), lake=tl.lake) == [[4, 19.0], [4, 19.0], [1, 3.0]]
+
+
+def test_arguments_of_scans_are_for_handles_that_are_known(host, tl):
+    fill(tl, "r", ROWS)
+    assert host("""
+con = connect()
+text = one(con, f"select tl_sql('{args['table']}', '', '', '')")[0]
+h = int(text.split("tl_files(")[1].split(",")[0])
+files = one(con, f"select tl_files({h}, 0, 2)")[0]
+columns = one(con, f"select map_values(tl_columns({h}))")[0]
+bad = [fails(con, f"select {q}") for q in (f"tl_files({h}, 0, 3)", f"tl_files({h}, -1, 1)", f"tl_files({h}, 2, 1)", "tl_files(123456, 0, 1)", "tl_columns(123456)")]
+none = [one(con, f"select tl_files(NULL, 0, 1)")[0], one(con, "select tl_columns(NULL)")[0]]
+many = one(con, f"select count(*), min(len(f)) from (select tl_files({h}, i % 2, 2) f from range(5000) t(i))")
+result = [len(files), [c["name"] for c in columns], [c["type"] for c in columns], all("timelake:" in b for b in bad), none, list(many)]
+""", table=tl.table_dir("r")) == [2, ["machine", "time", "v", "_ingest_ts"], ["VARCHAR", "TIMESTAMP WITH TIME ZONE", "DOUBLE", "TIMESTAMP WITH TIME ZONE"], True,
+                                  [None, None], [5000, 1]]
+
+
 def test_missing_and_short_data_files_are_named(host, tl):
     fill(tl, "r", ROWS)
     add(tl, "r", RESENT)
