@@ -91,10 +91,14 @@ tl_status tl_duck_fail(tl_error *err, const char *message) {
         to--;
     }
     text[to] = 0;
-    /* what a function of ours said comes back under DuckDB's name for it */
-    const char *shown = text, *wrapped = "Invalid Input Error: timelake: ";
-    const char *ours = strstr(text, wrapped);
-    shown = ours ? ours + strlen(wrapped) : shown;
+    /* what a function of ours said comes back under DuckDB's name for it, and what failed while rows were being fetched
+     * under a sentence about the fetching */
+    static const char *const wrappers[] = {"closed pending query result Error: ", "Invalid Input Error: timelake: "};
+    const char *shown = text;
+    for (size_t i = 0; i < TL_COUNT(wrappers); i++) {
+        const char *at = strstr(shown, wrappers[i]);
+        shown = at ? at + strlen(wrappers[i]) : shown;
+    }
     tl_status status = line > 1 ? tl_fail(err, TL_INVALID, "%s (line %d of the statement)", shown, line)
                                 : tl_fail(err, TL_INVALID, "%s", shown);
     tl_free(text);

@@ -63,6 +63,7 @@ def judge(rows, error, tl, old):
         assert len(rows) == len(tl.keys) and keys(rows) == tl.keys
     else:
         assert any(name in error for name in old), error
+        assert "pending query" not in error, error
     return error is None
 
 
