@@ -348,8 +348,8 @@ tl_status tl_input_open_json(const char *path, const tl_input_options *o, tl_inp
     }
     j->base.ops = &json_ops;
     j->options = o;
-    tl_status status = o->text ? tl_source_of_text(path, *o->text, &j->lines.source, err)
-                               : lines_open(&j->lines, path, err);
+    tl_status status =
+        o->text ? tl_source_of_text(path, *o->text, &j->lines.source, err) : lines_open(&j->lines, path, err);
     if (status == TL_OK) {
         j->base.name = tl_source_name(j->lines.source);
         struct ArrowSchema canonical = {0};

@@ -6,8 +6,12 @@
 #include <string.h>
 #include <timelake.h>
 
-static void keep(struct ArrowArray *a) { a->release = NULL; } /* the buffers below are static: nothing to free */
-static void keep_schema(struct ArrowSchema *s) { s->release = NULL; }
+static void keep(struct ArrowArray *a) {
+    a->release = NULL;
+} /* the buffers below are static: nothing to free */
+static void keep_schema(struct ArrowSchema *s) {
+    s->release = NULL;
+}
 
 /* One batch of readings as Arrow's C data interface has it: machine utf8, time timestamp[us, UTC], value double. */
 static tl_status append(tl_lake *lake, const int32_t *ends, const char *machines, const int64_t *times,
@@ -17,12 +21,14 @@ static tl_status append(tl_lake *lake, const int32_t *ends, const char *machines
                                     {.format = "g", .name = "value", .release = keep_schema}};
     struct ArrowSchema *field[3] = {&fields[0], &fields[1], &fields[2]};
     struct ArrowSchema schema = {.format = "+s", .n_children = 3, .children = field, .release = keep_schema};
-    const void *text[3] = {NULL, ends, machines}, *time[2] = {NULL, times}, *value[2] = {NULL, values}, *none[1] = {NULL};
+    const void *text[3] = {NULL, ends, machines}, *time[2] = {NULL, times}, *value[2] = {NULL, values},
+               *none[1] = {NULL};
     struct ArrowArray columns[3] = {{.length = n, .n_buffers = 3, .buffers = text, .release = keep},
                                     {.length = n, .n_buffers = 2, .buffers = time, .release = keep},
                                     {.length = n, .n_buffers = 2, .buffers = value, .release = keep}};
     struct ArrowArray *column[3] = {&columns[0], &columns[1], &columns[2]};
-    struct ArrowArray batch = {.length = n, .n_buffers = 1, .buffers = none, .n_children = 3, .children = column, .release = keep};
+    struct ArrowArray batch = {
+        .length = n, .n_buffers = 1, .buffers = none, .n_children = 3, .children = column, .release = keep};
     const tl_table_spec spec = {.time_column = "time", .series_key = "machine"};
     tl_status status = tl_create(lake, "readings", &schema, &spec, err);
     if (status != TL_OK && status != TL_EXISTS) {
@@ -43,7 +49,8 @@ static tl_status print(tl_lake *lake, tl_error *err) {
         const int64_t *time = batch.children[0]->buffers[1];
         const double *value = batch.children[1]->buffers[1];
         for (int64_t i = 0; i < batch.length; i++) {
-            printf("%lld  %.1f\n", (long long)time[batch.children[0]->offset + i], value[batch.children[1]->offset + i]);
+            printf("%lld  %.1f\n", (long long)time[batch.children[0]->offset + i],
+                   value[batch.children[1]->offset + i]);
         }
         batch.release(&batch);
     }

@@ -60,7 +60,7 @@ typedef enum tl_status {
     TL_UNSUPPORTED = 60, /* a feature of the format that is not read or written here */
     TL_NO_MEMORY = 70,
     TL_CANCELLED = 80,
-    TL_INTERNAL = 90     /* a fault of this library */
+    TL_INTERNAL = 90 /* a fault of this library */
 } tl_status;
 
 /* The text of an error, one line: what, where, what to do. Owned by the caller; every function accepts NULL. */
@@ -129,8 +129,8 @@ const char *tl_version(void);
 typedef struct tl_lake tl_lake;
 
 typedef struct tl_lake_options {
-    int must_exist;       /* 1: TL_NOT_FOUND when there is no such folder; 0: it is made */
-    unsigned threads;     /* for encoding and reading; 0 = one per core */
+    int must_exist;   /* 1: TL_NOT_FOUND when there is no such folder; 0: it is made */
+    unsigned threads; /* for encoding and reading; 0 = one per core */
 } tl_lake_options;
 
 /* Opens a lake: a local path, "file:///path" or "memory://name" (gone when closed). Caller closes. */
@@ -146,12 +146,12 @@ void tl_lake_close(tl_lake *lake);
 
 /* The contract of a new table. */
 typedef struct tl_table_spec {
-    const char *time_column;   /* a timestamp (or text) column; NULL makes a plain table: no sorting, no dedup */
-    const char *series_key;    /* comma-separated columns that name a series: "site,machine"; NULL = none */
-    const char *chunk;         /* one partition per "hour", "day" (default) or "month" */
-    const char *retention;     /* "730d": older partitions may be dropped; NULL = keep for ever */
-    int no_dedup;              /* 1: every row is kept, also with equal (series, time) */
-    int no_ingest_time;        /* 1: no `_ingest_ts` column: the last commit wins */
+    const char *time_column;       /* a timestamp (or text) column; NULL makes a plain table: no sorting, no dedup */
+    const char *series_key;        /* comma-separated columns that name a series: "site,machine"; NULL = none */
+    const char *chunk;             /* one partition per "hour", "day" (default) or "month" */
+    const char *retention;         /* "730d": older partitions may be dropped; NULL = keep for ever */
+    int no_dedup;                  /* 1: every row is kept, also with equal (series, time) */
+    int no_ingest_time;            /* 1: no `_ingest_ts` column: the last commit wins */
     const char *const *properties; /* "name=value" texts (settings or table properties), ended by NULL; NULL = none */
 } tl_table_spec;
 
@@ -187,22 +187,22 @@ tl_status tl_index(tl_lake *lake, size_t *n, tl_error *err);
 /* ---- 5. Appending -------------------------------------------------------------------------------------------- */
 
 typedef struct tl_append_params {
-    const char *batch_id;      /* makes a retry safe: rows of an id that was committed before are not added again */
-    int64_t memory_limit;      /* bytes; 0 = the table's setting (1 GiB): beyond it the append sorts on the disk */
-    int no_maintain;           /* 1: no inline maintenance after this append */
-    int maintain_beside;       /* 1: tl_append does not wait for it: a thread of the lake does it meanwhile, for programs
-                                  that append again and again. tl_lake_settle and tl_lake_close wait for it. */
+    const char *batch_id; /* makes a retry safe: rows of an id that was committed before are not added again */
+    int64_t memory_limit; /* bytes; 0 = the table's setting (1 GiB): beyond it the append sorts on the disk */
+    int no_maintain;      /* 1: no inline maintenance after this append */
+    int maintain_beside;  /* 1: tl_append does not wait for it: a thread of the lake does it meanwhile, for programs
+                             that append again and again. tl_lake_settle and tl_lake_close wait for it. */
 } tl_append_params;
 
 typedef struct tl_append_result {
-    int64_t rows;              /* committed: without older copies inside this append; 0 for a duplicate */
-    int64_t rows_read;         /* taken from the stream */
+    int64_t rows;      /* committed: without older copies inside this append; 0 for a duplicate */
+    int64_t rows_read; /* taken from the stream */
     int64_t files, bytes;
-    int64_t version;           /* of the table, after */
-    int64_t snapshot_id;       /* -1 when nothing was committed (no rows, or a duplicate) */
+    int64_t version;     /* of the table, after */
+    int64_t snapshot_id; /* -1 when nothing was committed (no rows, or a duplicate) */
     int64_t commit_us, total_us;
     int32_t attempts;
-    int32_t duplicate;         /* 1: the batch id had been committed before */
+    int32_t duplicate; /* 1: the batch id had been committed before */
 } tl_append_result;
 
 /* Appends all rows of a stream in one commit. The stream is taken. Columns are matched by name; a value is converted
@@ -220,33 +220,34 @@ typedef struct tl_writer tl_writer;
 
 /* What became of the rows of a writer. Rows are counted in the order in which they were written. */
 typedef struct tl_writer_state {
-    int64_t rows_taken;       /* accepted by tl_writer_write */
-    int64_t rows_durable;     /* the first so many of them are committed and on the disk */
+    int64_t rows_taken;   /* accepted by tl_writer_write */
+    int64_t rows_durable; /* the first so many of them are committed and on the disk */
     int64_t commits;
-    int64_t failures;         /* failed tries since the last success; the rows are kept and tried again */
-    tl_status last_status;    /* of the last try */
+    int64_t failures;      /* failed tries since the last success; the rows are kept and tried again */
+    tl_status last_status; /* of the last try */
     tl_error last_error;
 } tl_writer_state;
 
 typedef struct tl_writer_options {
-    int64_t commit_every_us;  /* the longest a row waits for its commit; 0 = 60 s */
-    int64_t commit_bytes;     /* commit as soon as so much is buffered; 0 = 128 MB */
-    int64_t buffer_bytes;     /* the most that is kept in memory, the commit under way included; 0 = 4 * commit_bytes */
-    int fail_when_full;       /* 1: tl_writer_write says TL_FULL at once; 0: it waits for room */
-    const char *batch_id;     /* commits get the ids "<batch_id>-1", "-2" ...; NULL = a random one */
+    int64_t commit_every_us; /* the longest a row waits for its commit; 0 = 60 s */
+    int64_t commit_bytes;    /* commit as soon as so much is buffered; 0 = 128 MB */
+    int64_t buffer_bytes;    /* the most that is kept in memory, the commit under way included; 0 = 4 * commit_bytes */
+    int fail_when_full;      /* 1: tl_writer_write says TL_FULL at once; 0: it waits for room */
+    const char *batch_id;    /* commits get the ids "<batch_id>-1", "-2" ...; NULL = a random one */
     /* Called after each try of a commit, from another thread, with no lock held; may be NULL. */
     void (*on_commit)(void *ctx, tl_status status, const tl_append_result *result, const char *message);
     void *ctx;
-    int no_maintain;          /* 1: no inline maintenance after the commits; 0: it goes on beside them */
+    int no_maintain; /* 1: no inline maintenance after the commits; 0: it goes on beside them */
 } tl_writer_options;
 
-/* `schema` is that of the batches to come (a struct; read, not taken). The lake stays open until the writer is closed. */
+/* `schema` is that of the batches to come (a struct; read, not taken). The lake stays open until the writer is closed.
+ */
 tl_status tl_writer_open(tl_lake *lake, const char *table, const struct ArrowSchema *schema,
                          const tl_writer_options *options, tl_writer **out, tl_error *err);
 
 /* Takes one batch (also on failure). A value that does not fit fails this batch alone, at once: nothing of it is
- * written. TL_FULL: no room, nothing was taken in; write it again later (only with fail_when_full, and then the batch is
- * still the caller's). */
+ * written. TL_FULL: no room, nothing was taken in; write it again later (only with fail_when_full, and then the batch
+ * is still the caller's). */
 tl_status tl_writer_write(tl_writer *writer, struct ArrowArray *batch, tl_error *err);
 
 /* Commits all rows written before the call and waits for it; tries again as long as it may help, `patience_us` at the
@@ -284,21 +285,21 @@ tl_status tl_latest(tl_lake *lake, const char *table, struct ArrowArrayStream *o
 /* ---- how late rows come ---- */
 
 typedef struct tl_arrivals_params {
-    int64_t slot_us;           /* length of a slot of time; 0 = the table's partition (hour, day or month) */
-    double cover;              /* share of rows that `open_us` waits for; 0 = 0.99 */
-    int64_t from_us, to_us;    /* rows with a time in [from_us, to_us); both 0 = all */
+    int64_t slot_us;        /* length of a slot of time; 0 = the table's partition (hour, day or month) */
+    double cover;           /* share of rows that `open_us` waits for; 0 = 0.99 */
+    int64_t from_us, to_us; /* rows with a time in [from_us, to_us); both 0 = all */
 } tl_arrivals_params;
 
 /* Delays are insertion time less time, in microseconds; negative where a clock is ahead. Quantiles are never below the
  * true ones and at most 1/32 above; least and greatest are exact. */
 typedef struct tl_arrivals_result {
-    int64_t rows;              /* measured: copies of a row are counted too, each one arrived */
-    int64_t unknown_rows;      /* time or insertion time is null */
+    int64_t rows;         /* measured: copies of a row are counted too, each one arrived */
+    int64_t unknown_rows; /* time or insertion time is null */
     int64_t n_series;
-    int64_t slot_us;           /* 0 = a calendar month */
+    int64_t slot_us; /* 0 = a calendar month */
     int64_t least_us, p50_us, p90_us, p99_us, greatest_us;
-    int64_t late_rows;         /* came more than a slot's length after their time */
-    int64_t open_us;           /* how long after its end a slot stays open until `cover` of its rows are in */
+    int64_t late_rows; /* came more than a slot's length after their time */
+    int64_t open_us;   /* how long after its end a slot stays open until `cover` of its rows are in */
 } tl_arrivals_result;
 
 /* Measures the delays of a table's rows. `series` (may be NULL) gets a row for each series, the latest first: its key
@@ -311,12 +312,12 @@ tl_status tl_arrivals(tl_lake *lake, const char *table, const tl_arrivals_params
 
 typedef struct tl_maintain_params {
     int no_compact, no_retention, no_expire; /* 1: leave that out */
-    int orphans;               /* 1: remove objects that nothing refers to, once they are older than `grace_us` */
-    int64_t grace_us;          /* by the store's clock; 0 = 3 days, -1 = none: only while nobody writes */
-    int dry_run;               /* 1: change nothing, count what would be done */
-    int64_t budget_us;         /* begin no more compaction after so long; 0 = no limit */
-    int64_t budget_bytes;      /* ... or after so many bytes read; 0 = no limit */
-    int64_t memory_limit;      /* bytes; 0 = 256 MiB */
+    int orphans;          /* 1: remove objects that nothing refers to, once they are older than `grace_us` */
+    int64_t grace_us;     /* by the store's clock; 0 = 3 days, -1 = none: only while nobody writes */
+    int dry_run;          /* 1: change nothing, count what would be done */
+    int64_t budget_us;    /* begin no more compaction after so long; 0 = no limit */
+    int64_t budget_bytes; /* ... or after so many bytes read; 0 = no limit */
+    int64_t memory_limit; /* bytes; 0 = 256 MiB */
     /* Called now and then, from the calling thread: what is done and how far it is, 0..all; may be NULL. */
     void (*progress)(void *ctx, const char *step, int64_t done, int64_t all);
     void (*orphan)(void *ctx, const char *object, int64_t bytes); /* each orphan found; may be NULL */
@@ -326,16 +327,16 @@ typedef struct tl_maintain_params {
 typedef struct tl_maintain_result {
     int64_t partitions_compacted;
     int64_t files_rewritten, files_written;
-    int64_t rows_rewritten;    /* read from the files that were replaced */
+    int64_t rows_rewritten;     /* read from the files that were replaced */
     int64_t duplicates_removed; /* older copies and deleted rows that went with the files they stood in */
     int64_t bytes_rewritten, bytes_written;
-    int64_t partitions_left;   /* wanting compaction still: the budget ended, or another writer was faster */
+    int64_t partitions_left; /* wanting compaction still: the budget ended, or another writer was faster */
     int64_t partitions_dropped, files_dropped, rows_dropped; /* by retention */
     int64_t snapshots_expired;
-    int64_t objects_deleted;   /* by expiry and as orphans */
+    int64_t objects_deleted;       /* by expiry and as orphans */
     int64_t orphans, orphan_bytes; /* of them, or in a dry run, orphans */
     int64_t manifests_before, manifests_after;
-    int64_t version;           /* of the table, after */
+    int64_t version; /* of the table, after */
     int64_t total_us;
 } tl_maintain_result;
 
@@ -346,15 +347,15 @@ tl_status tl_maintain(tl_lake *lake, const char *table, const tl_maintain_params
                       tl_error *err);
 
 typedef struct tl_finding {
-    const char *kind;          /* "missing-file", "bounds", ...: docs/maintenance.md lists them */
-    int warning;               /* 1: harmless to readers, such as an orphan */
-    const char *object;        /* the object's key in the lake; NULL = the table as a whole */
+    const char *kind;   /* "missing-file", "bounds", ...: docs/maintenance.md lists them */
+    int warning;        /* 1: harmless to readers, such as an orphan */
+    const char *object; /* the object's key in the lake; NULL = the table as a whole */
     const char *message;
 } tl_finding;
 
 typedef struct tl_check_params {
-    int no_data;               /* 1: files are looked for, not read */
-    int64_t grace_us;          /* age from which objects that nothing refers to are told; 0 = 3 days, -1 = at once */
+    int no_data;      /* 1: files are looked for, not read */
+    int64_t grace_us; /* age from which objects that nothing refers to are told; 0 = 3 days, -1 = at once */
     /* Calls come one at a time, perhaps from other threads; may be NULL. */
     void (*found)(void *ctx, const tl_finding *finding);
     void (*progress)(void *ctx, int64_t done_bytes, int64_t all_bytes);
@@ -364,7 +365,7 @@ typedef struct tl_check_params {
 typedef struct tl_check_result {
     int64_t findings, warnings;
     int64_t version, snapshots, manifests, files, delete_files, rows, bytes; /* looked at */
-    int64_t objects, orphans;  /* in the table's folder */
+    int64_t objects, orphans;                                                /* in the table's folder */
 } tl_check_result;
 
 /* Is the table what it says it is? Every file there, whole, sorted, inside its partition, without repeated keys, counts
@@ -382,9 +383,9 @@ typedef struct tl_upgrade_params {
 } tl_upgrade_params;
 
 typedef struct tl_upgrade_result {
-    int64_t steps;             /* 0 = the table is current already */
+    int64_t steps; /* 0 = the table is current already */
     int64_t version_before, version;
-    int64_t snapshot_before;   /* for tl_rollback; -1 = there was none */
+    int64_t snapshot_before; /* for tl_rollback; -1 = there was none */
     int64_t keep_snapshots_until_ms;
 } tl_upgrade_result;
 

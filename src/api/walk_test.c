@@ -41,9 +41,13 @@ static uint64_t dice(walk *w) {
     return tl_seeded_next(&w->seed);
 }
 
-static uint64_t below(walk *w, uint64_t n) { return dice(w) % n; }
+static uint64_t below(walk *w, uint64_t n) {
+    return dice(w) % n;
+}
 
-static int64_t time_of(const walk *w, int slot) { return (slot - TIMES / 3) * w->spacing_us - 1; } /* also before 1970 */
+static int64_t time_of(const walk *w, int slot) {
+    return (slot - TIMES / 3) * w->spacing_us - 1;
+} /* also before 1970 */
 
 #define NA(expr) assert_int_equal(expr, NANOARROW_OK)
 
@@ -182,7 +186,8 @@ static int find_site(struct ArrowArrayView *v, int64_t i) {
     }
     struct ArrowStringView s = ArrowArrayViewGetStringUnsafe(v, i);
     for (int k = 1; k < SITES; k++) {
-        if ((size_t)s.size_bytes == strlen(site_names[k]) && memcmp(s.data, site_names[k], strlen(site_names[k])) == 0) {
+        if ((size_t)s.size_bytes == strlen(site_names[k]) &&
+            memcmp(s.data, site_names[k], strlen(site_names[k])) == 0) {
             return k;
         }
     }
@@ -251,9 +256,12 @@ typedef struct seen {
 static void see_live(walk *w, const reading *r, void *ctx) {
     seen *s = ctx;
     const cell *c = &w->cells[r->site][r->tag][r->slot];
-    if (!c->set || s->cells[r->site][r->tag][r->slot] || c->v_null != r->v_null || (!c->v_null && c->v_bits != r->v_bits)) {
+    if (!c->set || s->cells[r->site][r->tag][r->slot] || c->v_null != r->v_null ||
+        (!c->v_null && c->v_bits != r->v_bits)) {
         fail_msg("step %d: site %d tag %d slot %d: %s", w->step, r->site, r->tag, r->slot,
-                 !c->set ? "never written" : s->cells[r->site][r->tag][r->slot] ? "read twice" : "not the latest value");
+                 !c->set                              ? "never written"
+                 : s->cells[r->site][r->tag][r->slot] ? "read twice"
+                                                      : "not the latest value");
     }
     s->cells[r->site][r->tag][r->slot] = true;
     s->rows++;
@@ -325,7 +333,8 @@ static void check(walk *w) {
     const char *const series[] = {key, NULL};
     check_all(w, &(tl_scan_params){.series = series}, site, 0, TIMES);
     check_all(w, &(tl_scan_params){.from_us = time_of(w, from), .to_us = time_of(w, to)}, -1, from, to);
-    check_all(w, &(tl_scan_params){.from_us = time_of(w, from), .to_us = time_of(w, to), .series = series}, site, from, to);
+    check_all(w, &(tl_scan_params){.from_us = time_of(w, from), .to_us = time_of(w, to), .series = series}, site, from,
+              to);
     check_latest(w);
 }
 
@@ -337,7 +346,8 @@ static void run(uint64_t seed, const char *location) {
     w->ingest_column = below(w, 3) > 0;
     w->spacing_us = (int64_t[]){1, 3600000000, 50000000000}[below(w, 3)];
     tl_error err = {{0}};
-    assert_int_equal(tl_lake_open(location, &(tl_lake_options){.threads = 1 + (unsigned)below(w, 3)}, &w->lake, &err), TL_OK);
+    assert_int_equal(tl_lake_open(location, &(tl_lake_options){.threads = 1 + (unsigned)below(w, 3)}, &w->lake, &err),
+                     TL_OK);
     struct ArrowSchema schema;
     make_schema(w, false, &schema);
     const tl_table_spec spec = {.time_column = "time",

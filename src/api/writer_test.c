@@ -29,7 +29,8 @@ static void make_schema(struct ArrowSchema *s) {
     NA(ArrowSchemaSetName(s->children[2], "value"));
 }
 
-static void make_batch(const struct ArrowSchema *schema, int64_t first, int64_t n, int64_t value, struct ArrowArray *out) {
+static void make_batch(const struct ArrowSchema *schema, int64_t first, int64_t n, int64_t value,
+                       struct ArrowArray *out) {
     NA(ArrowArrayInitFromSchema(out, schema, NULL));
     NA(ArrowArrayStartAppending(out));
     for (int64_t i = first; i < first + n; i++) {

@@ -16,12 +16,12 @@
 #define TL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* Return early with a status that is not TL_OK. */
-#define TL_TRY(expr)                     \
-    do {                                 \
-        tl_status tl_try_status_ = (expr); \
-        if (tl_try_status_ != TL_OK) {   \
-            return tl_try_status_;       \
-        }                                \
+#define TL_TRY(expr)                                                                                                   \
+    do {                                                                                                               \
+        tl_status tl_try_status_ = (expr);                                                                             \
+        if (tl_try_status_ != TL_OK) {                                                                                 \
+            return tl_try_status_;                                                                                     \
+        }                                                                                                              \
     } while (0)
 
 /* Writes the message (cut at the buffer's end, line breaks become blanks) and returns `status`. `err` may be NULL. */
@@ -44,10 +44,18 @@ bool tl_bytes_equal(tl_bytes a, tl_bytes b);
 int tl_bytes_compare(tl_bytes a, tl_bytes b); /* unsigned byte order, then length */
 
 /* Sizes whose sum or product must not wrap: false when it does. */
-static inline bool tl_size_add(size_t a, size_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool tl_size_mul(size_t a, size_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool tl_i64_add(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool tl_i64_mul(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool tl_size_add(size_t a, size_t b, size_t *out) {
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool tl_size_mul(size_t a, size_t b, size_t *out) {
+    return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool tl_i64_add(int64_t a, int64_t b, int64_t *out) {
+    return !__builtin_add_overflow(a, b, out);
+}
+static inline bool tl_i64_mul(int64_t a, int64_t b, int64_t *out) {
+    return !__builtin_mul_overflow(a, b, out);
+}
 
 /* Division that rounds towards minus infinity; `by` > 0. Times before 1970 need it (spec/table-format.md a.3). */
 static inline int64_t tl_floor_div(int64_t a, int64_t by) {

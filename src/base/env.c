@@ -66,8 +66,8 @@ uint64_t tl_env_random_below(const tl_env *env, uint64_t n) {
 }
 
 void tl_uuid_format(const uint8_t u[16], char out[TL_UUID_TEXT]) {
-    (void)snprintf(out, TL_UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
-                   u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+    (void)snprintf(out, TL_UUID_TEXT, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
+                   u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
 static int hex_digit(uint8_t c) {
@@ -136,7 +136,9 @@ static void seeded_random(void *ctx, void *out, size_t len) {
     }
 }
 
-static void seeded_sleep(void *ctx, int64_t us) { ((tl_env_fixed *)ctx)->clock_us += us; }
+static void seeded_sleep(void *ctx, int64_t us) {
+    ((tl_env_fixed *)ctx)->clock_us += us;
+}
 
 tl_env tl_env_seeded(tl_env_fixed *state) {
     return (tl_env){seeded_now, seeded_now, seeded_random, seeded_sleep, state};

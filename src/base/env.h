@@ -8,9 +8,9 @@
 #include "base/base.h"
 
 typedef struct tl_env {
-    int64_t (*now_us)(void *ctx);                        /* microseconds since 1970-01-01 UTC */
-    int64_t (*monotonic_us)(void *ctx);                  /* for measuring spans */
-    void (*random)(void *ctx, void *out, size_t len);    /* unpredictable bytes; never fails */
+    int64_t (*now_us)(void *ctx);                     /* microseconds since 1970-01-01 UTC */
+    int64_t (*monotonic_us)(void *ctx);               /* for measuring spans */
+    void (*random)(void *ctx, void *out, size_t len); /* unpredictable bytes; never fails */
     void (*sleep_us)(void *ctx, int64_t us);
     void *ctx;
 } tl_env;
@@ -18,8 +18,12 @@ typedef struct tl_env {
 /* The machine's clock and random numbers. Static. */
 const tl_env *tl_env_default(void);
 
-static inline int64_t tl_env_now_us(const tl_env *env) { return env->now_us(env->ctx); }
-static inline int64_t tl_env_monotonic_us(const tl_env *env) { return env->monotonic_us(env->ctx); }
+static inline int64_t tl_env_now_us(const tl_env *env) {
+    return env->now_us(env->ctx);
+}
+static inline int64_t tl_env_monotonic_us(const tl_env *env) {
+    return env->monotonic_us(env->ctx);
+}
 uint64_t tl_env_random_u64(const tl_env *env);
 uint64_t tl_env_random_below(const tl_env *env, uint64_t n); /* 0 <= result < n, even; n > 0 */
 
@@ -37,8 +41,8 @@ typedef struct tl_env_fixed {
 } tl_env_fixed;
 tl_env tl_env_seeded(tl_env_fixed *state);
 
-/* The next of a row of numbers that look random and are not secret (splitmix64): all that follows from a seed, in tests and
- * in the seeded environment. */
+/* The next of a row of numbers that look random and are not secret (splitmix64): all that follows from a seed, in tests
+ * and in the seeded environment. */
 static inline uint64_t tl_seeded_next(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

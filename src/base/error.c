@@ -64,7 +64,9 @@ const char *tl_status_name(tl_status status) {
     return "unknown status";
 }
 
-tl_bytes tl_bytes_of(const char *text) { return (tl_bytes){(const uint8_t *)text, text ? strlen(text) : 0}; }
+tl_bytes tl_bytes_of(const char *text) {
+    return (tl_bytes){(const uint8_t *)text, text ? strlen(text) : 0};
+}
 
 bool tl_bytes_equal(tl_bytes a, tl_bytes b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);

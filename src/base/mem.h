@@ -13,7 +13,7 @@ void *tl_alloc_array(size_t n, size_t size); /* uninitialised; NULL when n * siz
 void *tl_realloc(void *p, size_t size);      /* NULL leaves `p` as it was */
 void *tl_realloc_array(void *p, size_t n, size_t size);
 void *tl_alloc_aligned(size_t size); /* 64-byte aligned; give back with tl_free */
-void tl_free(void *p); /* NULL is fine */
+void tl_free(void *p);               /* NULL is fine */
 char *tl_strdup(const char *text);
 char *tl_strndup(const char *text, size_t n);
 

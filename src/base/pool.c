@@ -15,13 +15,13 @@ unsigned tl_core_count(void) {
 #include <stdatomic.h>
 
 struct tl_pool {
-    unsigned threads;  /* with the caller's */
-    unsigned started;  /* workers that run */
+    unsigned threads; /* with the caller's */
+    unsigned started; /* workers that run */
     pthread_t *workers;
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    uint64_t round;    /* counts the runs */
-    unsigned busy;     /* workers still in this run */
+    uint64_t round; /* counts the runs */
+    unsigned busy;  /* workers still in this run */
     bool stop;
     size_t n;
     tl_task task;
@@ -132,7 +132,9 @@ void tl_pool_free(tl_pool *p) {
     tl_free(p);
 }
 
-unsigned tl_pool_threads(const tl_pool *p) { return p ? p->threads : 1; }
+unsigned tl_pool_threads(const tl_pool *p) {
+    return p ? p->threads : 1;
+}
 
 tl_status tl_pool_run(tl_pool *p, size_t n, tl_task task, void *ctx, tl_error *err) {
     if (!p || p->started == 0 || n < 2) {
@@ -181,7 +183,9 @@ tl_status tl_pool_create(unsigned threads, tl_pool **out, tl_error *err) {
     return TL_OK;
 }
 
-void tl_pool_free(tl_pool *p) { tl_free(p); }
+void tl_pool_free(tl_pool *p) {
+    tl_free(p);
+}
 
 unsigned tl_pool_threads(const tl_pool *p) {
     (void)p;

@@ -64,7 +64,7 @@ typedef struct tl_replace_options {
     bool cut;                 /* nothing is added: series whose last row is before `cut_us` leave the last-value index.
                                  The caller warrants that every planned file with older rows is among the removed */
     int64_t cut_us;
-    bool same_rows; /* nothing is added, and yet readers see the same rows: all that goes was hidden */
+    bool same_rows;             /* nothing is added, and yet readers see the same rows: all that goes was hidden */
     const tl_property *summary; /* extra summary keys */
     int32_t n_summary;
     int32_t max_attempts; /* 0 = the table's setting */

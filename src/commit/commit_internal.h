@@ -84,8 +84,7 @@ typedef struct tl_delete_change {
  * the table, and those of the data files `gone` (paths). */
 tl_status tl_commit_write_deletes(tl_table *base, const tl_delete_set *set, const tl_staged *staged,
                                   const char *const *gone, int64_t n_gone, int64_t snapshot_id, int64_t sequence,
-                                  tl_key_list *keys, tl_arena *arena, tl_delete_change *out,
-                                  tl_error *err) TL_CHECKED;
+                                  tl_key_list *keys, tl_arena *arena, tl_delete_change *out, tl_error *err) TL_CHECKED;
 
 /* ---- files newer than all before (newer.c) ---- */
 
@@ -111,7 +110,7 @@ typedef struct tl_commit_change {
     int64_t removed_delete_files, removed_position_deletes;
     int64_t added_vectors, removed_vectors; /* of the delete files, those that are deletion vectors */
     bool one_copy;                          /* the snapshot holds one row per key (policy upsert) */
-    const tl_property *extra; /* values NULL are left out */
+    const tl_property *extra;               /* values NULL are left out */
     int32_t n_extra;
 } tl_commit_change;
 
@@ -144,7 +143,8 @@ int64_t tl_commit_new_snapshot_id(const tl_table *t);
 tl_status tl_commit_put_version(tl_table *base, tl_next *next, int64_t snapshot_id, bool no_sync, tl_table **out,
                                 tl_error *err) TL_CHECKED;
 
-/* The same, durable, after the objects `keys` (put with TL_PUT_NEW or TL_PUT_LATER) are; one wait less than syncing them before. */
+/* The same, durable, after the objects `keys` (put with TL_PUT_NEW or TL_PUT_LATER) are; one wait less than syncing
+ * them before. */
 tl_status tl_commit_put_version_after(tl_table *base, tl_next *next, int64_t snapshot_id, const char *const *keys,
                                       size_t n, tl_table **out, tl_error *err) TL_CHECKED;
 

@@ -1502,7 +1502,8 @@ static void touched_buckets_are_told_and_read_back(void **state) {
     }
     tl_free(text);
     test_free(many);
-    const char *bad[] = {"", "8", "0;", "257;", "8;8:1:1:1:1", "8;-1:1:1:1:1", "8;1:1:1:1", "8;1:1:1:1:1,", "x;1:1:1:1:1"};
+    const char *bad[] = {"",           "8", "0;", "257;", "8;8:1:1:1:1", "8;-1:1:1:1:1", "8;1:1:1:1", "8;1:1:1:1:1,",
+                         "x;1:1:1:1:1"};
     for (size_t i = 0; i < TL_COUNT(bad); i++) {
         if (tl_touched_parse_buckets(bad[i], &arena, &buckets, &r, &n, NULL) != TL_CORRUPT) {
             fail_msg("%s", bad[i]);

@@ -1,7 +1,7 @@
 /*
  * Manifests and manifest lists (Avro). Bytes in, entries out, and back. Written: the v2 schemas of spec a.4 with all
- * optional fields, and what v3 adds to them; read: any writer's schema (v1, v2, v3), fields found by field id, codecs null, deflate, snappy and
- * zstd.
+ * optional fields, and what v3 adds to them; read: any writer's schema (v1, v2, v3), fields found by field id, codecs
+ * null, deflate, snappy and zstd.
  */
 #ifndef TL_ICEBERG_MANIFEST_H
 #define TL_ICEBERG_MANIFEST_H

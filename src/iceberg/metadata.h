@@ -22,7 +22,7 @@ typedef struct tl_snapshot {
     int32_t schema_id;    /* -1 = not given */
     tl_property *summary; /* "operation" among them */
     int32_t n_summary;
-    bool has_rows;          /* v3: its rows are numbered */
+    bool has_rows; /* v3: its rows are numbered */
     int64_t first_row_id, added_rows;
     const char *extra_json; /* other JSON keys, an object; NULL = none */
 } tl_snapshot;

@@ -180,8 +180,8 @@ static bool is_cold(const choosing *c, int32_t partition) {
            tl_transform_time_start(c->contract->chunk, partition + 1, &end) && end <= c->cold_before_us;
 }
 
-/* How many files must come to the partition at least before it has a run that is long enough. An append to a cold one is
- * looked at anyway. */
+/* How many files must come to the partition at least before it has a run that is long enough. An append to a cold one
+ * is looked at anyway. */
 static void note_tail(choosing *c, const census *p) {
     if (c->outlook.cold_on && p->files[0].partition < c->outlook.hot_from) {
         return;

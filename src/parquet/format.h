@@ -59,18 +59,18 @@ typedef enum tl_pq_logical {
     TL_PQ_LOGICAL_JSON,
     TL_PQ_LOGICAL_BSON,
     TL_PQ_LOGICAL_UUID,
-    TL_PQ_LOGICAL_DECIMAL,   /* precision, scale */
+    TL_PQ_LOGICAL_DECIMAL, /* precision, scale */
     TL_PQ_LOGICAL_DATE,
     TL_PQ_LOGICAL_TIME,      /* unit, utc */
     TL_PQ_LOGICAL_TIMESTAMP, /* unit, utc */
     TL_PQ_LOGICAL_INTEGER,   /* bit_width, is_signed */
     TL_PQ_LOGICAL_FLOAT16,
-    TL_PQ_LOGICAL_INTERVAL,  /* converted type only */
+    TL_PQ_LOGICAL_INTERVAL, /* converted type only */
     TL_PQ_LOGICAL_LIST,
     TL_PQ_LOGICAL_MAP,
     TL_PQ_LOGICAL_MAP_KEY_VALUE, /* converted type only */
-    TL_PQ_LOGICAL_NULL,      /* "UNKNOWN": always null */
-    TL_PQ_LOGICAL_OTHER      /* a logical type this reader does not know (variant, geometry ...): `other` is its field id */
+    TL_PQ_LOGICAL_NULL,          /* "UNKNOWN": always null */
+    TL_PQ_LOGICAL_OTHER /* a logical type this reader does not know (variant, geometry ...): `other` is its field id */
 } tl_pq_logical;
 
 typedef enum tl_pq_unit { TL_PQ_MILLIS = 0, TL_PQ_MICROS = 1, TL_PQ_NANOS = 2 } tl_pq_unit;
@@ -113,7 +113,7 @@ typedef struct tl_pq_page_encoding_stats {
 
 typedef struct tl_pq_column_chunk {
     /* ColumnChunk */
-    const char *file_path; /* refused when set */
+    const char *file_path;                            /* refused when set */
     int64_t offset_index_offset, column_index_offset; /* 0 = none */
     int32_t offset_index_length, column_index_length;
     bool encrypted;
@@ -210,8 +210,8 @@ typedef struct tl_pq_column_index {
 
 /* Where a leaf stands in the schema. Made by tl_pq_schema_leaves. */
 typedef struct tl_pq_leaf {
-    int32_t element;  /* index into tl_pq_file_meta.schema */
-    int32_t top;      /* which top-level column it belongs to */
+    int32_t element; /* index into tl_pq_file_meta.schema */
+    int32_t top;     /* which top-level column it belongs to */
     int16_t max_def, max_rep;
 } tl_pq_leaf;
 

@@ -9,7 +9,8 @@
 #include "parquet/format.h"
 
 /* reading (thrift_read.c): `used` (may be NULL) gets the bytes consumed */
-tl_status tl_pq_read_file_meta(tl_bytes in, tl_pq_file_meta *out, tl_error *err) TL_CHECKED; /* free with tl_pq_file_meta_free */
+tl_status tl_pq_read_file_meta(tl_bytes in, tl_pq_file_meta *out,
+                               tl_error *err) TL_CHECKED; /* free with tl_pq_file_meta_free */
 tl_status tl_pq_read_page_header(tl_bytes in, tl_pq_page_header *out, size_t *used, tl_error *err) TL_CHECKED;
 tl_status tl_pq_read_offset_index(tl_bytes in, tl_arena *arena, tl_pq_offset_index *out, tl_error *err) TL_CHECKED;
 tl_status tl_pq_read_column_index(tl_bytes in, tl_arena *arena, tl_pq_column_index *out, tl_error *err) TL_CHECKED;

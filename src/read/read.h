@@ -27,8 +27,8 @@ typedef struct tl_plan_options {
     int32_t n_keys;
     uint32_t share, shares; /* only series of this share, told by a hash of the first key column; shares < 2 = all. For
                                rows only, not for files: see tl_scan_parts_make */
-    bool cheap;    /* TL_UNSUPPORTED when older copies would have to be looked for in much more than what was added since
-                      they were looked for last, or in millions of rows */
+    bool cheap; /* TL_UNSUPPORTED when older copies would have to be looked for in much more than what was added since
+                   they were looked for last, or in millions of rows */
     tl_pool *pool; /* NULL = the caller's thread */
 } tl_plan_options;
 
@@ -39,7 +39,7 @@ typedef struct tl_plan_file {
                            or deleted by a delete file; NULL = all are live */
     int64_t n_hidden;
     struct tl_bitmap *shared; /* what `hidden` is a part of when other plans share it; else NULL */
-    int64_t n_deleted; /* of them, those deleted by delete files */
+    int64_t n_deleted;        /* of them, those deleted by delete files */
     const char *const *names; /* asked for, and the file carries no field ids: what it calls each field of the
                                  table's schema; NULL = it has no such column */
 } tl_plan_file;
@@ -86,7 +86,7 @@ tl_status tl_scan_open(tl_plan *plan, const tl_plan_options *options, const int3
  * them. Files of one partition whose times overlap belong together; where that makes a part large, it is several, by
  * series. The parts depend on the plan alone. */
 typedef struct tl_scan_part {
-    const int64_t *files; /* in plan->scan, older ones first */
+    const int64_t *files;  /* in plan->scan, older ones first */
     int64_t n_files, rows; /* `rows` about */
     uint32_t share, shares;
 } tl_scan_part;

@@ -6,8 +6,8 @@
 
 /* A choice of a schema's top-level columns, in the order wanted. */
 typedef struct tl_projection {
-    tl_schema schema;             /* its fields, by reference to the table's schema */
-    struct ArrowSchema arrow;     /* as handed out */
+    tl_schema schema;         /* its fields, by reference to the table's schema */
+    struct ArrowSchema arrow; /* as handed out */
 } tl_projection;
 tl_status tl_projection_make(const tl_schema *schema, const int32_t *columns, int32_t n_columns, tl_projection *out,
                              tl_error *err) TL_CHECKED;

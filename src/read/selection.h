@@ -7,8 +7,8 @@
 typedef struct tl_selection {
     tl_pq_row_range *ranges; /* ascending, disjoint, in the row group */
     int32_t n, cap;
-    int64_t rows;            /* in all ranges */
-    uint8_t *bits;           /* scratch */
+    int64_t rows;  /* in all ranges */
+    uint8_t *bits; /* scratch */
     size_t cap_bits;
 } tl_selection;
 void tl_selection_free(tl_selection *s);

@@ -13,8 +13,8 @@ typedef struct tl_rows {
     int64_t n_rows;
     int32_t n_columns;
     tl_column *columns;
-    tl_arena arena;               /* owns descriptors and copied buffers */
-    struct ArrowArray *arrays;    /* arrays whose buffers are looked at; released with the rows */
+    tl_arena arena;            /* owns descriptors and copied buffers */
+    struct ArrowArray *arrays; /* arrays whose buffers are looked at; released with the rows */
     int32_t n_arrays;
 } tl_rows;
 void tl_rows_free(tl_rows *rows);
@@ -32,7 +32,8 @@ tl_status tl_last_values_write(const tl_schema *schema, const tl_contract *contr
                                tl_error *err) TL_CHECKED;
 
 /* Copies the rows into an Arrow struct array of the table's Arrow schema (iceberg/parquet_schema.h). */
-tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct ArrowArray *out, tl_error *err) TL_CHECKED;
+tl_status tl_rows_to_arrow(const tl_schema *schema, const tl_rows *rows, struct ArrowArray *out,
+                           tl_error *err) TL_CHECKED;
 
 /* The same as a stream of its own, of one batch, or none when there is no row. Caller releases. */
 tl_status tl_rows_to_stream(const tl_schema *schema, const tl_rows *rows, struct ArrowArrayStream *out,

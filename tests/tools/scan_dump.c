@@ -1,8 +1,9 @@
 /*
- * For the end-to-end tests: what a program sees that reads through the C API. Comes in: a lake and a table. Goes out, on
- * standard output: the rows as an Arrow IPC stream; a failure is one line on standard error and exit status 1.
+ * For the end-to-end tests: what a program sees that reads through the C API. Comes in: a lake and a table. Goes out,
+ * on standard output: the rows as an Arrow IPC stream; a failure is one line on standard error and exit status 1.
  *
- *   scan_dump LAKE TABLE [copies] [strategy=NAME] [latest] [columns=a,b] [from=US] [to=US] [series=column=value]... [snapshot=ID]
+ *   scan_dump LAKE TABLE [copies] [strategy=NAME] [latest] [columns=a,b] [from=US] [to=US] [series=column=value]...
+ * [snapshot=ID]
  */
 #include <stdio.h>
 #include <stdlib.h>
