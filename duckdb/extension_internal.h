@@ -38,106 +38,12 @@ tl_status tl_ext_add_mount(duckdb_connection connection, tl_error *err) TL_CHECK
 void tl_ext_add_replacement(duckdb_database database);
 
 /* The statements that make timelake(path, ...) and timelake_latest(path). `kind`: "" or "TEMP ". */
-#define TL_EXT_GIVEN(name) "CAST(" name " AS VARCHAR)"
-#define TL_EXT_MACROS(kind)                                                                                                 \
-    "CREATE OR REPLACE " kind                                                                                               \
-    "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL, strategy := NULL, time_from := NULL, "            \
-    "time_to := NULL) AS TABLE FROM query(tl_sql(path, " TL_EXT_GIVEN("snapshot") ", " TL_EXT_GIVEN(                        \
-        "as_of") ", " TL_EXT_GIVEN("dedup") ", " TL_EXT_GIVEN("strategy") ", " TL_EXT_GIVEN("time_from") ","                \
-                                                                                                         " " TL_EXT_GIVEN(  \
-                                                                                                             "time_"        \
-                                                                                                             "to") ")"      \
-                                                                                                                   ")"      \
-                                                                                                                   ";"      \
-                                                                                                                   "\n"     \
-                                                                                                                   "C"      \
-                                                                                                                   "R"      \
-                                                                                                                   "E"      \
-                                                                                                                   "A"      \
-                                                                                                                   "T"      \
-                                                                                                                   "E"      \
-                                                                                                                   " "      \
-                                                                                                                   "O"      \
-                                                                                                                   "R"      \
-                                                                                                                   " "      \
-                                                                                                                   "R"      \
-                                                                                                                   "E"      \
-                                                                                                                   "P"      \
-                                                                                                                   "L"      \
-                                                                                                                   "A"      \
-                                                                                                                   "C"      \
-                                                                                                                   "E"      \
-                                                                                                                   " " kind \
-                                                                                                                   "M"      \
-                                                                                                                   "A"      \
-                                                                                                                   "C"      \
-                                                                                                                   "R"      \
-                                                                                                                   "O"      \
-                                                                                                                   " "      \
-                                                                                                                   "t"      \
-                                                                                                                   "i"      \
-                                                                                                                   "m"      \
-                                                                                                                   "e"      \
-                                                                                                                   "l"      \
-                                                                                                                   "a"      \
-                                                                                                                   "k"      \
-                                                                                                                   "e"      \
-                                                                                                                   "_"      \
-                                                                                                                   "l"      \
-                                                                                                                   "a"      \
-                                                                                                                   "t"      \
-                                                                                                                   "e"      \
-                                                                                                                   "s"      \
-                                                                                                                   "t"      \
-                                                                                                                   "("      \
-                                                                                                                   "p"      \
-                                                                                                                   "a"      \
-                                                                                                                   "t"      \
-                                                                                                                   "h"      \
-                                                                                                                   ")"      \
-                                                                                                                   " "      \
-                                                                                                                   "A"      \
-                                                                                                                   "S"      \
-                                                                                                                   " "      \
-                                                                                                                   "T"      \
-                                                                                                                   "A"      \
-                                                                                                                   "B"      \
-                                                                                                                   "L"      \
-                                                                                                                   "E"      \
-                                                                                                                   " "      \
-                                                                                                                   "F"      \
-                                                                                                                   "R"      \
-                                                                                                                   "O"      \
-                                                                                                                   "M"      \
-                                                                                                                   " "      \
-                                                                                                                   "q"      \
-                                                                                                                   "u"      \
-                                                                                                                   "e"      \
-                                                                                                                   "r"      \
-                                                                                                                   "y"      \
-                                                                                                                   "("      \
-                                                                                                                   "t"      \
-                                                                                                                   "l"      \
-                                                                                                                   "_"      \
-                                                                                                                   "l"      \
-                                                                                                                   "a"      \
-                                                                                                                   "t"      \
-                                                                                                                   "e"      \
-                                                                                                                   "s"      \
-                                                                                                                   "t"      \
-                                                                                                                   "_"      \
-                                                                                                                   "s"      \
-                                                                                                                   "q"      \
-                                                                                                                   "l"      \
-                                                                                                                   "("      \
-                                                                                                                   "p"      \
-                                                                                                                   "a"      \
-                                                                                                                   "t"      \
-                                                                                                                   "h"      \
-                                                                                                                   ")"      \
-                                                                                                                   ")"      \
-                                                                                                                   ";"      \
-                                                                                                                   "\n"
+#define TL_EXT_MACROS(kind)                                                                                            \
+    "CREATE OR REPLACE " kind "MACRO timelake(path, snapshot := NULL, as_of := NULL, dedup := NULL, "                  \
+    "strategy := NULL, time_from := NULL, time_to := NULL) AS TABLE FROM query(tl_sql(path, "                          \
+    "CAST(snapshot AS VARCHAR), CAST(as_of AS VARCHAR), CAST(dedup AS VARCHAR), CAST(strategy AS VARCHAR), "           \
+    "CAST(time_from AS VARCHAR), CAST(time_to AS VARCHAR)));\n"                                                        \
+    "CREATE OR REPLACE " kind "MACRO timelake_latest(path) AS TABLE FROM query(tl_latest_sql(path));\n"
 
 /* Text of a VARCHAR vector's row; caller frees with tl_free, NULL = out of memory. */
 char *tl_ext_text_at(duckdb_vector vector, idx_t row);

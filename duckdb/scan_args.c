@@ -25,11 +25,33 @@ static tl_status begin_list(duckdb_vector lists, idx_t row, idx_t n, idx_t *firs
     return TL_OK;
 }
 
+/* The value of one row; its version is argument 0. */
+typedef tl_status (*put_row)(const tl_read_version *version, duckdb_data_chunk input, idx_t row, duckdb_vector out,
+                             tl_error *err);
+
+static void put_rows(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output, put_row put) {
+    tl_versions *versions = duckdb_scalar_function_get_extra_info(info);
+    for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
+        tl_error err = {{0}};
+        tl_read_version *version = NULL;
+        tl_status status = tl_versions_find(versions, number_at(input, 0, i), &version, &err);
+        if (status == TL_OK) {
+            status = put(version, input, i, output, &err);
+        }
+        tl_version_release(version);
+        if (status != TL_OK) {
+            report(info, &err);
+            return;
+        }
+    }
+}
+
 /* ---- tl_files ---- */
 
-static tl_status put_files(const tl_read_version *version, int64_t from, int64_t to, duckdb_vector out, idx_t row,
+static tl_status put_files(const tl_read_version *version, duckdb_data_chunk input, idx_t row, duckdb_vector out,
                            tl_error *err) {
     const tl_plan *plan = version->plan;
+    int64_t from = number_at(input, 1, row), to = number_at(input, 2, row);
     idx_t first;
     if (from < 0 || to < from || to > plan->n_scan) {
         return tl_fail(err, TL_INVALID, "tl_files is for the statements that tl_sql makes");
@@ -51,25 +73,15 @@ static tl_status put_files(const tl_read_version *version, int64_t from, int64_t
 }
 
 static void files_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-    tl_versions *versions = duckdb_scalar_function_get_extra_info(info);
-    for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
-        tl_error err = {{0}};
-        tl_read_version *version = NULL;
-        tl_status status = tl_versions_find(versions, number_at(input, 0, i), &version, &err);
-        if (status == TL_OK) {
-            status = put_files(version, number_at(input, 1, i), number_at(input, 2, i), output, i, &err);
-        }
-        tl_version_release(version);
-        if (status != TL_OK) {
-            report(info, &err);
-            return;
-        }
-    }
+    put_rows(info, input, output, put_files);
 }
 
 /* ---- tl_columns: MAP {field id: {name, type, default_value}} ---- */
 
-static tl_status put_columns(const tl_schema *schema, duckdb_vector out, idx_t row, tl_error *err) {
+static tl_status put_columns(const tl_read_version *version, duckdb_data_chunk input, idx_t row, duckdb_vector out,
+                             tl_error *err) {
+    (void)input;
+    const tl_schema *schema = version->schema;
     idx_t first;
     TL_TRY(begin_list(out, row, (idx_t)schema->n_fields, &first, err));
     duckdb_vector entries = duckdb_list_vector_get_child(out);
@@ -103,20 +115,7 @@ static tl_status put_columns(const tl_schema *schema, duckdb_vector out, idx_t r
 }
 
 static void columns_function(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
-    tl_versions *versions = duckdb_scalar_function_get_extra_info(info);
-    for (idx_t i = 0; i < duckdb_data_chunk_get_size(input); i++) {
-        tl_error err = {{0}};
-        tl_read_version *version = NULL;
-        tl_status status = tl_versions_find(versions, number_at(input, 0, i), &version, &err);
-        if (status == TL_OK) {
-            status = put_columns(version->schema, output, i, &err);
-        }
-        tl_version_release(version);
-        if (status != TL_OK) {
-            report(info, &err);
-            return;
-        }
-    }
+    put_rows(info, input, output, put_columns);
 }
 
 /* ---- their types ---- */

@@ -199,16 +199,11 @@ static void add_steps(tl_pq_steps *s, uint64_t by, int64_t n) {
 }
 
 static tl_status need_steps(tl_pq_steps *s, tl_error *err) {
-    if (s->cap - s->n >= 64) {
-        return TL_OK;
-    }
-    int64_t cap = s->cap ? s->cap * 2 : 256;
-    tl_pq_step *items = tl_realloc_array(s->items, (size_t)cap, sizeof *items);
+    tl_pq_step *items = tl_grow(s->items, &s->cap, (size_t)s->n + 64, 256, sizeof *items, err);
     if (!items) {
-        return tl_fail_memory(err, (size_t)cap * sizeof *items);
+        return TL_NO_MEMORY;
     }
     s->items = items;
-    s->cap = cap;
     return TL_OK;
 }
 

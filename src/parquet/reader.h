@@ -100,7 +100,8 @@ typedef struct tl_pq_step {
 } tl_pq_step;
 typedef struct tl_pq_steps {
     tl_pq_step *items;
-    int64_t n, cap;
+    int64_t n;
+    size_t cap;
     int64_t last; /* number */
 } tl_pq_steps;
 void tl_pq_steps_free(tl_pq_steps *s);

@@ -20,9 +20,10 @@ typedef struct counting {
     tl_series_set set;
     tl_buf key;
     tl_arrival_sum *sums; /* by series number */
-    int64_t cap_sums;
+    size_t cap_sums;
     tl_rows *pieces; /* key columns of series in the order of their numbers */
-    int64_t n_pieces, cap_pieces;
+    int64_t n_pieces;
+    size_t cap_pieces;
     /* the slot of the row before */
     int64_t slot_start, slot_end;
 } counting;
@@ -112,15 +113,11 @@ static tl_status number_of(counting *c, const tl_column *keys, int64_t row, int3
 }
 
 static tl_status new_series(counting *c, tl_error *err) {
-    if (c->out->n_series == c->cap_sums) {
-        int64_t cap = c->cap_sums ? c->cap_sums * 2 : 64;
-        tl_arrival_sum *sums = tl_realloc_array(c->sums, (size_t)cap, sizeof *sums);
-        if (!sums) {
-            return tl_fail_memory(err, (size_t)cap * sizeof *sums);
-        }
-        c->sums = sums;
-        c->cap_sums = cap;
+    tl_arrival_sum *sums = tl_grow(c->sums, &c->cap_sums, (size_t)c->out->n_series + 1, 64, sizeof *sums, err);
+    if (!sums) {
+        return TL_NO_MEMORY;
     }
+    c->sums = sums;
     c->sums[c->out->n_series++] = (tl_arrival_sum){.least_us = INT64_MAX, .greatest_us = INT64_MIN};
     return TL_OK;
 }
@@ -130,15 +127,11 @@ static tl_status keep_keys(counting *c, const tl_column *keys, const tl_pick *pi
     if (n == 0 || c->contract->n_series == 0) {
         return TL_OK;
     }
-    if (c->n_pieces == c->cap_pieces) {
-        int64_t cap = c->cap_pieces ? c->cap_pieces * 2 : 16;
-        tl_rows *pieces = tl_realloc_array(c->pieces, (size_t)cap, sizeof *pieces);
-        if (!pieces) {
-            return tl_fail_memory(err, (size_t)cap * sizeof *pieces);
-        }
-        c->pieces = pieces;
-        c->cap_pieces = cap;
+    tl_rows *pieces = tl_grow(c->pieces, &c->cap_pieces, (size_t)c->n_pieces + 1, 16, sizeof *pieces, err);
+    if (!pieces) {
+        return TL_NO_MEMORY;
     }
+    c->pieces = pieces;
     TL_TRY(tl_rows_pick(&keys, 1, c->contract->n_series, picks, n, &c->pieces[c->n_pieces], err));
     c->n_pieces++;
     return TL_OK;

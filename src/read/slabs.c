@@ -22,7 +22,8 @@ typedef struct part {
 
 typedef struct parts {
     part *items;
-    int64_t n, cap, rows;
+    int64_t n, rows;
+    size_t cap;
 } parts;
 
 static int order_of(const tl_type *type, tl_bytes a, tl_bytes b) {
@@ -49,15 +50,11 @@ static tl_status keep_bytes(tl_arena *arena, tl_bytes *b, tl_error *err) {
 static tl_status add_file(const tl_open_file *f, const tl_field *field, parts *p, tl_arena *arena, tl_error *err) {
     int32_t leaf = tl_open_file_leaf(f, field);
     for (int32_t g = 0; g < f->meta->n_row_groups; g++) {
-        if (p->n == p->cap) {
-            int64_t cap = p->cap ? p->cap * 2 : 64;
-            part *items = tl_realloc_array(p->items, (size_t)cap, sizeof *items);
-            if (!items) {
-                return tl_fail_memory(err, (size_t)cap * sizeof *items);
-            }
-            p->items = items;
-            p->cap = cap;
+        part *items = tl_grow(p->items, &p->cap, (size_t)p->n + 1, 64, sizeof *items, err);
+        if (!items) {
+            return TL_NO_MEMORY;
         }
+        p->items = items;
         part *one = &p->items[p->n++];
         *one = (part){.type = &field->type, .rows = f->meta->row_groups[g].n_rows};
         tl_group_key_bounds(f, g, leaf, &one->bounds);
