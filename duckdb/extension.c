@@ -10,7 +10,6 @@
 #include "duckdb/extension_internal.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 static tl_versions *versions;
@@ -22,12 +21,6 @@ static void make_versions(void) {
 
 tl_versions *tl_ext_versions(void) {
     return versions;
-}
-
-tl_ext_message tl_ext_message_of(const tl_error *err) {
-    tl_ext_message m;
-    (void)snprintf(m.text, sizeof m.text, "timelake: %s", err->message);
-    return m;
 }
 
 static tl_status run(duckdb_connection connection, const char *sql, tl_error *err) {
@@ -79,7 +72,7 @@ DUCKDB_EXTENSION_ENTRYPOINT(duckdb_connection connection, duckdb_extension_info 
     if (add_all(connection, *access->get_database(info), &err) == TL_OK) {
         return true;
     }
-    tl_ext_message m = tl_ext_message_of(&err);
+    tl_host_message m = tl_host_message_of(&err);
     access->set_error(info, m.text);
     return false;
 }

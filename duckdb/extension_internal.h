@@ -24,12 +24,6 @@ tl_status tl_ext_request_of(const tl_ext_texts *texts, tl_ext_request *out, tl_e
 /* The SELECT for a request, NUL-terminated; `latest`: the newest rows of each series. */
 tl_status tl_ext_select(const tl_ext_texts *texts, bool latest, tl_buf *out, tl_error *err) TL_CHECKED;
 
-/* "timelake: " and an error's message. */
-typedef struct tl_ext_message {
-    char text[1100];
-} tl_ext_message;
-tl_ext_message tl_ext_message_of(const tl_error *err);
-
 /* select.c, listings.c, mount.c: the functions that LOAD adds. */
 tl_status tl_ext_add_select(duckdb_connection connection, tl_error *err) TL_CHECKED;
 tl_status tl_ext_add_listings(duckdb_connection connection, tl_error *err) TL_CHECKED;

@@ -1,6 +1,8 @@
 /* Scalar functions, made and registered; see host.h. */
 #include "duckdb/host.h"
 
+#include <stdio.h>
+
 duckdb_scalar_function tl_host_function(const char *name, const duckdb_type *types, int n, duckdb_type result,
                                         duckdb_scalar_function_t function, void *extra) {
     duckdb_scalar_function f = duckdb_create_scalar_function();
@@ -32,4 +34,10 @@ tl_status tl_host_register(duckdb_connection connection, const char *name, duckd
     }
     duckdb_destroy_scalar_function_set(&set);
     return good ? TL_OK : tl_fail(err, TL_INTERNAL, "DuckDB does not take the function %s", name);
+}
+
+tl_host_message tl_host_message_of(const tl_error *err) {
+    tl_host_message m;
+    (void)snprintf(m.text, sizeof m.text, "timelake: %s", err->message);
+    return m;
 }

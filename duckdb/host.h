@@ -27,6 +27,12 @@ duckdb_scalar_function tl_host_function(const char *name, const duckdb_type *typ
 tl_status tl_host_register(duckdb_connection connection, const char *name, duckdb_scalar_function *functions, size_t n,
                            tl_error *err) TL_CHECKED;
 
+/* "timelake: " and an error's message. */
+typedef struct tl_host_message {
+    char text[1100];
+} tl_host_message;
+tl_host_message tl_host_message_of(const tl_error *err);
+
 /* time_functions.c: time_bucket and date_trunc over UTC, under names that begin with `prefix`. */
 tl_status tl_host_add_time_functions(duckdb_connection connection, const char *prefix, tl_error *err) TL_CHECKED;
 

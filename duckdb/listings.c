@@ -57,7 +57,7 @@ static void bind_listing(duckdb_bind_info info) {
         status = listing->fill(info, rows, &err);
     }
     if (status != TL_OK) {
-        tl_ext_message m = tl_ext_message_of(&err);
+        tl_host_message m = tl_host_message_of(&err);
         duckdb_bind_set_error(info, m.text);
         if (rows) {
             rows_free(rows);

@@ -1,7 +1,6 @@
 /* tl_merged; see merged.h. */
 #include "duckdb/merged.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -27,16 +26,6 @@ typedef struct worker {
     struct ArrowArray batch;
     int64_t at; /* next row of the batch */
 } worker;
-
-typedef struct message {
-    char text[1100];
-} message;
-
-static message message_of(const tl_error *err) {
-    message m;
-    (void)snprintf(m.text, sizeof m.text, "timelake: %s", err->message);
-    return m;
-}
 
 /* ---- binding ---- */
 
@@ -71,7 +60,7 @@ static void bind_merged(duckdb_bind_info info) {
         status = add_columns(info, version->schema, &err);
     }
     if (status != TL_OK) {
-        message m = message_of(&err);
+        tl_host_message m = tl_host_message_of(&err);
         duckdb_bind_set_error(info, m.text);
         tl_version_release(version);
         return;
@@ -137,7 +126,7 @@ static void init_run(duckdb_init_info info) {
         status = tl_scan_parts_make(r->version->plan, &r->version->merge, &r->parts, &err);
     }
     if (status != TL_OK) {
-        message m = message_of(&err);
+        tl_host_message m = tl_host_message_of(&err);
         duckdb_init_set_error(info, m.text);
         run_release(r);
         return;
@@ -248,7 +237,7 @@ static void run_merged(duckdb_function_info info, duckdb_data_chunk output) {
     tl_status status = next_batch(w, &err);
     status = status == TL_OK ? put_rows(w, output, &err) : status;
     if (status != TL_OK) {
-        message m = message_of(&err);
+        tl_host_message m = tl_host_message_of(&err);
         worker_rest(w);
         duckdb_function_set_error(info, m.text);
     }

@@ -82,7 +82,7 @@ static void mount_function(duckdb_function_info info, duckdb_data_chunk input, d
         tl_free(folder);
         tl_free(name);
         if (status != TL_OK) {
-            tl_ext_message m = tl_ext_message_of(&err);
+            tl_host_message m = tl_host_message_of(&err);
             duckdb_scalar_function_set_error(info, m.text);
             break;
         }

@@ -79,7 +79,7 @@ static void replace(duckdb_replacement_scan_info info, const char *table_name, v
         duckdb_replacement_scan_add_parameter(info, value);
         duckdb_destroy_value(&value);
     } else {
-        tl_ext_message m = tl_ext_message_of(&err);
+        tl_host_message m = tl_host_message_of(&err);
         duckdb_replacement_scan_set_error(info, m.text);
     }
     tl_buf_free(&text);

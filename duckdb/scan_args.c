@@ -1,15 +1,6 @@
 /* tl_files and tl_columns; see scan_args.h. */
 #include "duckdb/scan_args.h"
 
-#include <stdio.h>
-#include <string.h>
-
-static void report(duckdb_function_info info, const tl_error *err) {
-    char message[1100];
-    (void)snprintf(message, sizeof message, "timelake: %s", err->message);
-    duckdb_scalar_function_set_error(info, message);
-}
-
 static int64_t number_at(duckdb_data_chunk input, idx_t column, idx_t row) {
     return ((const int64_t *)duckdb_vector_get_data(duckdb_data_chunk_get_vector(input, column)))[row];
 }
@@ -40,7 +31,8 @@ static void put_rows(duckdb_function_info info, duckdb_data_chunk input, duckdb_
         }
         tl_version_release(version);
         if (status != TL_OK) {
-            report(info, &err);
+            tl_host_message m = tl_host_message_of(&err);
+            duckdb_scalar_function_set_error(info, m.text);
             return;
         }
     }

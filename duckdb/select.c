@@ -199,7 +199,7 @@ static void select_function(duckdb_function_info info, duckdb_data_chunk input, 
         }
         text.len = 0;
         if (select_for_row(input, i, latest, &text, &err) != TL_OK) {
-            tl_ext_message m = tl_ext_message_of(&err);
+            tl_host_message m = tl_host_message_of(&err);
             duckdb_scalar_function_set_error(info, m.text);
             break;
         }
@@ -233,7 +233,7 @@ static void live_function(duckdb_function_info info, duckdb_data_chunk input, du
         err.message[0] = 0;
         tl_read_version *version = NULL;
         if (tl_versions_find(tl_ext_versions(), handles[from], &version, &err) != TL_OK) {
-            tl_ext_message m = tl_ext_message_of(&err);
+            tl_host_message m = tl_host_message_of(&err);
             duckdb_scalar_function_set_error(info, m.text);
             return;
         }
